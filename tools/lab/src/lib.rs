@@ -16,7 +16,7 @@ mod method;
 mod plot;
 pub mod report;
 pub mod run;
-mod samples;
+pub mod samples;
 pub mod search;
 pub mod series;
 pub mod stats;

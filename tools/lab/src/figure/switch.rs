@@ -3,11 +3,11 @@
 use super::definition::{Axis, Fact, Figure, NONE, Numbers, Point, Scale, choose, linear, value};
 use super::shape::{Curve, Shape, falls_to, unknown};
 use super::vpp;
-use crate::switch::ADAPTERS;
+use crate::switch::{ADAPTERS, Spec, can_make_namespaces, kinds};
 
 const PAPER: &str = "Zhang, Linguaglossa, Gallo, Giaccone, Iannone, Roberts: Comparing the Performance of State-of-the-Art Software Switches for NFV (CoNEXT 2019)";
 const AUTHORS: &str = "VPP, in the authors' demonstration of the method (NetSoft 2019; github.com/ztz1989/software-switches.github.io, assets/js/demo3.js, commit 526bbbf), 10 Gbit/s cards, VMs, one core of 2.6 GHz";
-const METHOD: &str = "The switch and each VNF are processes, a VNF in its own network namespace where the system allows it; this program generates and receives. A physical port is a memif port, for want of cards. As many packets as possible are offered; the rate of those that come back counts. All processes poll and share the processors of this machine, so levels mean little when there are fewer processors than processes.";
+const METHOD: &str = "The switch and each VNF are processes, a VNF in its own network namespace where the system allows it; this program generates and receives. A physical port is a memif port, for want of cards, or a veth pair where the figure says so. As many packets as possible are offered; the rate of those that come back counts. All processes poll and share the processors of this machine, so levels mean little when there are fewer processors than processes.";
 const ONE: &str = "virtio-user, one way";
 const BOTH: &str = "virtio-user, both ways";
 const MEMIF: &str = "memif, one way";
@@ -18,13 +18,20 @@ type Way<'a> = (&'static str, &'a str);
 
 const WAYS: [Way<'static>; 3] = [(ONE, ""), (BOTH, "--both"), (MEMIF, "--ports memif")];
 
-/// Points of Volley, and of every peer that this machine has.
+/// Points of Volley, and of every peer that this machine has and that can have the ports.
 fn with_peers(scenario: &str, ways: &[Way<'_>], quick: bool) -> Vec<Point> {
     let mut points = by_size(scenario, ways, quick);
     let peers = ADAPTERS.into_iter().filter(|a| a.program.is_some());
     for peer in peers.filter(|a| a.missing().is_none()) {
-        let more = format!("--peer {}", peer.name);
-        points.extend(by_size(scenario, &[(peer.title, &more)], quick));
+        let ports = ["", "--physical veth"];
+        let fits = |more: &&str| {
+            let spec = Spec::of(&format!("{scenario} {more}"));
+            spec.is_ok_and(|spec| peer.has(&kinds(&spec)))
+        };
+        if let Some(more) = ports.into_iter().find(fits) {
+            let more = format!("{more} --peer {}", peer.name);
+            points.extend(by_size(scenario, &[(peer.title, &more)], quick));
+        }
     }
     points
 }
@@ -106,11 +113,14 @@ pub const P2P: Figure = Figure {
     compared: NONE,
     method: METHOD,
     points: |quick| {
-        let ways = [
+        let mut ways = vec![
             (MEMIF, ""),
             ("memif, both ways", "--both"),
             ("memif, reversed", "--reverse"),
         ];
+        if can_make_namespaces() {
+            ways.push(("veth, one way", "--physical veth"));
+        }
         with_peers("p2p", &ways, quick)
     },
     judge: rises_with_the_size,

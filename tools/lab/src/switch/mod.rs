@@ -1,8 +1,10 @@
 //! Measures a switch that runs as a process: the scenarios of the benchmark of software switches.
 //!
 //! Generator and sink are in this process. The switch under test and every virtual network function (VNF) are processes of their own,
-//! started through an adapter (module `peers`). Ports are memif or vhost-user; a physical port is a memif port, which the report states.
+//! started through an adapter (module `peers`). Ports are memif, vhost-user or veth pairs; a physical port is a memif port or a
+//! veth pair, which the report states.
 
+mod kernel;
 mod peers;
 mod process;
 mod router;
@@ -10,8 +12,10 @@ mod spec;
 mod topology;
 
 pub use peers::{ADAPTERS, Adapter};
+pub use process::can_make_namespaces;
 pub use router::{RouterArgs, main as router};
 pub use spec::Spec;
+pub use topology::{Kind, kinds};
 
 use crate::samples::{self, Length, Samples};
 use crate::traffic::{Frame, FrameSpec, Latency, Offer, Ports, Rig};
@@ -27,6 +31,10 @@ const FIRST: Duration = Duration::from_secs(15);
 const WIRE: f64 = 24.0;
 /// Bytes of the frame check sequence, which the sizes of the paper include.
 const FCS: usize = 4;
+
+/// MAC addresses of the generator's packets: of the sender, and of the receiver.
+const SOURCE_MAC: Mac = Mac([2, 0, 0, 0, 0, 0x99]);
+const MAC: Mac = Mac([2, 0, 0, 0, 0, 0x98]);
 
 /// A switch with its VNFs and the generator.
 struct Bed {
@@ -57,8 +65,8 @@ impl Drop for Folder {
 fn frame(spec: &Spec) -> Result<Frame, String> {
     let parse = |text: &str| text.parse().map_err(|e| format!("{text}: {e}"));
     Frame::new(&FrameSpec {
-        source_mac: Mac([2, 0, 0, 0, 0, 0x99]),
-        destination_mac: Mac([2, 0, 0, 0, 0, 0x98]),
+        source_mac: SOURCE_MAC,
+        destination_mac: MAC,
         source: parse("198.19.0.1")?,
         destination: parse("20.0.0.1")?,
         addresses: 1,
@@ -69,12 +77,22 @@ fn frame(spec: &Spec) -> Result<Frame, String> {
 impl Bed {
     fn new(spec: &Spec, program: &Path) -> Result<Bed, String> {
         let adapter = peers::find(&spec.peer)?;
+        let kinds = kinds(spec);
+        if !adapter.has(&kinds) {
+            return Err(format!(
+                "{} does not have these ports: change --ports or --physical",
+                adapter.name
+            ));
+        }
         let folder = Folder::new()?;
-        let topology = Topology::new(spec, &folder.0);
+        let links = kernel::start(&kinds)?;
+        let topology = Topology::new(spec, &folder.0, links.as_ref().map_or(0, Process::id));
         let mut processes = vec![(adapter.start)(&topology, program)?];
         for vnf in &topology.vnfs {
             processes.push(router::start_vnf(program, vnf)?);
         }
+        // Last, so that the switch and the VNFs end before their ports do.
+        processes.extend(links);
         let (first, second) = match spec.reverse {
             false => (&topology.ends[0], &topology.ends[1]),
             true => (&topology.ends[1], &topology.ends[0]),

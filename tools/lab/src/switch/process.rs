@@ -85,6 +85,11 @@ impl Process {
         Ok((process, lines))
     }
 
+    /// Number of the process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Whether the process still runs.
     ///
     /// # Errors
@@ -124,8 +129,8 @@ pub fn is_installed(program: &str) -> bool {
     std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
 }
 
-/// A command of this program, in its own network namespace where the system allows it.
-pub fn in_namespace(program: &Path) -> Command {
+/// Whether this process may make network namespaces.
+pub fn can_make_namespaces() -> bool {
     let test = || {
         let mut test = Command::new("unshare");
         test.args(["--net", "true"]);
@@ -134,7 +139,12 @@ pub fn in_namespace(program: &Path) -> Command {
             .stderr(Stdio::null());
         test.status().is_ok_and(|status| status.success())
     };
-    match is_installed("unshare") && test() {
+    is_installed("unshare") && test()
+}
+
+/// A command of a program, in its own network namespace where the system allows it.
+pub fn in_namespace(program: &Path) -> Command {
+    match can_make_namespaces() {
         true => {
             let mut command = Command::new("unshare");
             command.args(["--net", "--"]).arg(program);

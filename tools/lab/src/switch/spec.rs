@@ -19,6 +19,9 @@ pub struct Spec {
     /// Ports of VNFs.
     #[arg(long, value_enum, default_value = "virtio-user")]
     pub ports: Kind,
+    /// Physical ports.
+    #[arg(long, value_enum, default_value = "memif")]
+    pub physical: Kind,
     /// Send in both directions.
     #[arg(long)]
     pub both: bool,

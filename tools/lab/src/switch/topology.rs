@@ -1,8 +1,10 @@
 //! The links of a scenario: which socket joins which ports.
 
+use super::process::in_namespace;
 use super::spec::Spec;
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// A scenario of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -24,6 +26,8 @@ pub enum Kind {
     Memif,
     /// vhost-user; the switch is the back end.
     VirtioUser,
+    /// A veth pair of the kernel, in a network namespace of the measurement.
+    Veth,
 }
 
 /// A link of the switch.
@@ -35,6 +39,8 @@ pub struct Link {
     pub socket: PathBuf,
     /// Number, from 0 on.
     pub number: usize,
+    /// Process whose network namespace has the veth pairs; 0 without such pairs.
+    pub holder: u32,
 }
 
 /// Commands of `volley ctl` for one side of a link.
@@ -49,9 +55,19 @@ pub struct Side {
 }
 
 impl Link {
+    /// The interface of the kernel on the side of the switch.
+    pub fn device(&self) -> String {
+        format!("sw{}", self.number)
+    }
+
+    /// The interface of the kernel on the other side.
+    pub fn far_device(&self) -> String {
+        format!("lab{}", self.number)
+    }
+
     /// The side of the switch.
     pub fn switch(&self) -> Side {
-        self.side("p", "master", "create vhost-user", " server")
+        self.side(SWITCH, "master", "create vhost-user", " server")
     }
 
     /// The side of a VNF, or of the generator.
@@ -79,9 +95,26 @@ impl Link {
                 port: format!("{create} socket {socket}{more} name {name}"),
                 name,
             },
+            Kind::Veth => {
+                let device = match letter {
+                    SWITCH => self.device(),
+                    _ => self.far_device(),
+                };
+                let holder = self.holder;
+                Side {
+                    before: None,
+                    port: format!(
+                        "create host-interface name {device} netns pid:{holder} as {name}"
+                    ),
+                    name,
+                }
+            }
         }
     }
 }
+
+/// First letter of the names of the ports of the switch.
+const SWITCH: &str = "p";
 
 /// The links of a scenario.
 #[derive(Clone, Debug)]
@@ -96,28 +129,33 @@ pub struct Topology {
     pub ends: [Side; 2],
 }
 
+/// How the links of a scenario are joined, in their order.
+pub fn kinds(spec: &Spec) -> Vec<Kind> {
+    let (physical, of_vnfs) = (spec.physical, spec.ports);
+    match spec.scenario {
+        Scenario::P2p => vec![physical, physical],
+        Scenario::P2v => vec![physical, of_vnfs],
+        Scenario::V2v => vec![of_vnfs, of_vnfs],
+        Scenario::Loopback => {
+            let inner = std::iter::repeat_n(of_vnfs, 2 * usize::from(spec.vnfs));
+            std::iter::once(physical)
+                .chain(inner)
+                .chain([physical])
+                .collect()
+        }
+    }
+}
+
 impl Topology {
-    /// The links of a scenario, with sockets in a folder.
-    pub fn new(spec: &Spec, folder: &Path) -> Topology {
-        let (physical, virtual_kind) = (Kind::Memif, spec.ports);
-        let kinds: Vec<Kind> = match spec.scenario {
-            Scenario::P2p => vec![physical, physical],
-            Scenario::P2v => vec![physical, virtual_kind],
-            Scenario::V2v => vec![virtual_kind, virtual_kind],
-            Scenario::Loopback => {
-                let inner = std::iter::repeat_n(virtual_kind, 2 * usize::from(spec.vnfs));
-                std::iter::once(physical)
-                    .chain(inner)
-                    .chain([physical])
-                    .collect()
-            }
-        };
+    /// The links of a scenario, with sockets in a folder, and veth pairs in the network namespace of a process.
+    pub fn new(spec: &Spec, folder: &Path, holder: u32) -> Topology {
         let link = |(number, kind): (usize, Kind)| Link {
             kind,
             socket: folder.join(format!("{number}.sock")),
             number,
+            holder,
         };
-        let links: Vec<Link> = kinds.into_iter().enumerate().map(link).collect();
+        let links: Vec<Link> = kinds(spec).into_iter().enumerate().map(link).collect();
         // Links 0 and 1, 2 and 3, ... are joined by the switch; 1 and 2, 3 and 4, ... by VNFs.
         let pairs = (0..links.len()).step_by(2).map(|n| (n, n + 1));
         let inner = (1..links.len() - 1).step_by(2);
@@ -129,6 +167,32 @@ impl Topology {
             links,
         }
     }
+
+    /// The sockets that the switch makes.
+    pub fn sockets(&self) -> Vec<&Path> {
+        let made = self.links.iter().filter(|link| link.kind != Kind::Veth);
+        made.map(|link| link.socket.as_path()).collect()
+    }
+
+    /// The folder of the sockets, for files of the switch.
+    ///
+    /// # Errors
+    /// If there is no link.
+    pub fn folder(&self) -> Result<&Path, String> {
+        let folder = self.links.first().and_then(|link| link.socket.parent());
+        folder.ok_or_else(|| "no folder for the files of the switch".to_owned())
+    }
+
+    /// A command, in the network namespace of the veth pairs if there are any, else in its own where the system allows it.
+    pub fn command(&self, program: &str) -> Command {
+        let Some(link) = self.links.iter().find(|link| link.kind == Kind::Veth) else {
+            return in_namespace(Path::new(program));
+        };
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net=/proc/{}/ns/net", link.holder));
+        command.args(["--", program]);
+        command
+    }
 }
 
 #[cfg(test)]
@@ -138,7 +202,7 @@ mod tests {
     #[test]
     fn a_chain_alternates_between_switch_and_vnfs() {
         let spec = Spec::of("loopback --vnfs 2 --ports virtio-user").unwrap();
-        let topology = Topology::new(&spec, Path::new("/x"));
+        let topology = Topology::new(&spec, Path::new("/x"), 0);
         assert_eq!(topology.links.len(), 6);
         assert_eq!(topology.patches, [(0, 1), (2, 3), (4, 5)]);
         let names = |vnf: &[Side; 2]| [vnf[0].name.clone(), vnf[1].name.clone()];
@@ -155,9 +219,9 @@ mod tests {
     #[test]
     fn every_command_of_a_side_is_one_of_the_command_line() {
         volley_daemon::objects::register().unwrap();
-        for ports in ["memif", "virtio-user"] {
+        for ports in ["memif", "virtio-user", "veth"] {
             let spec = Spec::of(&format!("v2v --ports {ports}")).unwrap();
-            let topology = Topology::new(&spec, Path::new("/run/x"));
+            let topology = Topology::new(&spec, Path::new("/run/x"), 7);
             assert!(topology.vnfs.is_empty());
             for link in &topology.links {
                 for side in [link.switch(), link.other()] {

@@ -1,8 +1,10 @@
 //! What an adapter consists of, and arguments that programs of DPDK share.
 
-use crate::switch::process::{Process, is_installed};
+use crate::switch::process::{Process, can_make_namespaces, is_installed};
 use crate::switch::topology::{Kind, Link, Topology};
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// A switch that can be measured.
 pub struct Adapter {
@@ -12,32 +14,47 @@ pub struct Adapter {
     pub title: &'static str,
     /// Program in PATH; none for this program.
     pub program: Option<&'static str>,
+    /// Ports that the switch can have.
+    pub kinds: &'static [Kind],
     /// Start it with the links of the topology; the second argument is this program.
     pub start: fn(&Topology, &Path) -> Result<Process, String>,
 }
 
+/// All kinds of ports.
+pub const ALL: &[Kind] = &[Kind::Memif, Kind::VirtioUser, Kind::Veth];
+
 impl Adapter {
     /// Why the switch is skipped; none if it can be started.
     pub fn missing(&self) -> Option<String> {
-        let program = self.program.filter(|program| !is_installed(program))?;
-        Some(format!("no program {program} in PATH"))
+        if let Some(program) = self.program.filter(|program| !is_installed(program)) {
+            return Some(format!("no program {program} in PATH"));
+        }
+        match self.kinds == [Kind::Veth] && !can_make_namespaces() {
+            true => Some("this user may not make network namespaces: run the lab as root".into()),
+            false => None,
+        }
+    }
+
+    /// Whether the switch can have all these ports.
+    pub fn has(&self, kinds: &[Kind]) -> bool {
+        kinds.iter().all(|kind| self.kinds.contains(kind))
     }
 }
 
 /// A virtual device of DPDK for a link, as the side of the switch.
-fn dpdk_device(link: &Link) -> String {
+pub fn dpdk_device(link: &Link) -> String {
     let (number, socket) = (link.number, link.socket.display());
     match link.kind {
         Kind::Memif => {
             format!("net_memif{number},role=server,id=0,socket={socket},socket-abstract=no")
         }
         Kind::VirtioUser => format!("net_vhost{number},iface={socket}"),
+        Kind::Veth => format!("net_af_packet{number},iface={}", link.device()),
     }
 }
 
-/// Arguments of DPDK's environment, without huge pages and cards: main core and one lcore on any of the processors.
-pub fn dpdk_arguments(topology: &Topology) -> Vec<String> {
-    let last = std::thread::available_parallelism().map_or(1, usize::from) - 1;
+/// Arguments of DPDK's environment, without huge pages and cards, that choose no core and no port.
+pub fn dpdk_memory() -> Vec<String> {
     let mut all: Vec<String> = [
         "--no-huge",
         "-m",
@@ -49,10 +66,45 @@ pub fn dpdk_arguments(topology: &Topology) -> Vec<String> {
     .map(str::to_owned)
     .to_vec();
     all.push(format!("--file-prefix=volley-lab-{}", std::process::id()));
+    all
+}
+
+/// Arguments of DPDK's environment: main core and one lcore on any of the processors, and a device for each link.
+pub fn dpdk_arguments(topology: &Topology) -> Vec<String> {
+    let last = std::thread::available_parallelism().map_or(1, usize::from) - 1;
+    let mut all = dpdk_memory();
     all.push(format!("--lcores=0@(0-{last}),1@(0-{last})"));
     let devices = topology.links.iter().map(dpdk_device);
     all.extend(devices.map(|device| format!("--vdev={device}")));
     all
+}
+
+/// A file of the switch in the folder of the sockets.
+///
+/// # Errors
+/// A sentence, if the file cannot be written.
+pub fn write(topology: &Topology, name: &str, text: &str) -> Result<PathBuf, String> {
+    let file = topology.folder()?.join(name);
+    let written = volley_file::create(&file).and_then(|mut out| out.write_all(text.as_bytes()));
+    written.map_err(|e| format!("{}: {e}", file.display()))?;
+    Ok(file)
+}
+
+/// The line by which a script says that the switch forwards.
+const READY: &str = "volley-lab: the switch is ready";
+
+/// Start a shell, in the namespace of the veth pairs, that runs a script and then waits until its standard input is closed.
+/// A program that the script starts by `run` is killed with the shell.
+///
+/// # Errors
+/// The last line of the script's output, if a command fails.
+pub fn script(what: &str, topology: &Topology, text: &str) -> Result<Process, String> {
+    let mut command = topology.command("sh");
+    let before = "exec 2>&1
+run() { setpriv --pdeathsig KILL -- \"$@\" & }
+trap 'kill $(jobs -p) 2>/dev/null' EXIT";
+    command.args(["-ec", &format!("{before}\n{text}\necho '{READY}'\ncat\n")]);
+    Process::start(what, command, READY)
 }
 
 #[cfg(test)]
@@ -63,7 +115,7 @@ mod tests {
     #[test]
     fn devices_of_dpdk() {
         let spec = Spec::of("p2v").unwrap();
-        let topology = Topology::new(&spec, Path::new("/x"));
+        let topology = Topology::new(&spec, Path::new("/x"), 0);
         let arguments = dpdk_arguments(&topology);
         let devices: Vec<&String> = arguments.iter().filter(|a| a.contains("--vdev")).collect();
         assert!(devices[0].contains("net_memif0,role=server,id=0,socket=/x/0.sock"));

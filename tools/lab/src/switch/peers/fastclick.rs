@@ -1,16 +1,16 @@
 //! FastClick: a pair of DPDK elements for each direction. Written against its documented configuration; tried where the program is in PATH.
 
-use super::adapter::{Adapter, dpdk_arguments};
+use super::adapter::{ALL, Adapter, dpdk_arguments};
 use crate::switch::process::Process;
 use crate::switch::topology::Topology;
 use std::path::Path;
-use std::process::Command;
 
 /// The adapter.
 pub const ADAPTER: Adapter = Adapter {
     name: "fastclick",
     title: "FastClick",
     program: Some("click"),
+    kinds: ALL,
     start,
 };
 
@@ -23,11 +23,10 @@ fn configuration(topology: &Topology) -> String {
 }
 
 fn start(topology: &Topology, _: &Path) -> Result<Process, String> {
-    let mut command = Command::new("click");
+    let mut command = topology.command("click");
     command.arg("--dpdk").args(dpdk_arguments(topology));
     command.args(["--", "-e", &configuration(topology)]);
-    let sockets: Vec<&Path> = topology.links.iter().map(|l| l.socket.as_path()).collect();
-    Process::start_until("FastClick", command, &sockets)
+    Process::start_until("FastClick", command, &topology.sockets())
 }
 
 #[cfg(test)]
@@ -38,7 +37,7 @@ mod tests {
     #[test]
     fn both_directions_of_every_pair() {
         let spec = Spec::of("p2p").unwrap();
-        let text = configuration(&Topology::new(&spec, Path::new("/x")));
+        let text = configuration(&Topology::new(&spec, Path::new("/x"), 0));
         let wanted = "FromDPDKDevice(0, PROMISC true) -> ToDPDKDevice(1); FromDPDKDevice(1, PROMISC true) -> ToDPDKDevice(0);";
         assert_eq!(text, wanted);
     }

@@ -4,7 +4,13 @@
 //! when its standard input is closed, or is killed. An adapter whose program is missing is skipped, and the report says so.
 
 mod adapter;
+mod bess;
 mod fastclick;
+mod grout;
+mod linux;
+mod ovs;
+mod snabb;
+mod t4p4s;
 mod testpmd;
 mod volley;
 mod vpp;
@@ -12,11 +18,18 @@ mod vpp;
 pub use adapter::Adapter;
 
 /// All adapters.
-pub const ADAPTERS: [&Adapter; 4] = [
+pub const ADAPTERS: [&Adapter; 11] = [
     &volley::ADAPTER,
     &testpmd::ADAPTER,
+    &ovs::ADAPTER,
+    &linux::BRIDGE,
+    &linux::ROUTER,
     &vpp::ADAPTER,
     &fastclick::ADAPTER,
+    &grout::ADAPTER,
+    &bess::ADAPTER,
+    &snabb::ADAPTER,
+    &t4p4s::ADAPTER,
 ];
 
 /// The adapter of a name.

@@ -1,22 +1,22 @@
 //! DPDK's testpmd in io mode: it forwards between port 0 and port 1, 2 and 3, and so on.
 
-use super::adapter::{Adapter, dpdk_arguments};
+use super::adapter::{ALL, Adapter, dpdk_arguments};
 use crate::switch::process::Process;
 use crate::switch::topology::Topology;
 use std::path::Path;
-use std::process::Command;
 
 /// The adapter.
 pub const ADAPTER: Adapter = Adapter {
     name: "testpmd",
     title: "DPDK testpmd",
     program: Some("dpdk-testpmd"),
+    kinds: ALL,
     start,
 };
 
 fn start(topology: &Topology, _: &Path) -> Result<Process, String> {
     // Lines are written when they are complete, although the output is no terminal.
-    let mut command = Command::new("stdbuf");
+    let mut command = topology.command("stdbuf");
     command.args(["-oL", "dpdk-testpmd"]);
     command.args(dpdk_arguments(topology));
     command.args([

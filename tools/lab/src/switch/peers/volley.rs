@@ -1,6 +1,6 @@
 //! Volley: patches between its ports.
 
-use super::adapter::Adapter;
+use super::adapter::{ALL, Adapter};
 use crate::switch::router;
 
 /// The adapter.
@@ -8,5 +8,6 @@ pub const ADAPTER: Adapter = Adapter {
     name: "volley",
     title: "Volley",
     program: None,
+    kinds: ALL,
     start: router::start_switch,
 };

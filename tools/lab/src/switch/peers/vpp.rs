@@ -1,17 +1,16 @@
 //! VPP: layer-2 patches between its ports. Written against its documented configuration; tried where the program is in PATH.
 
-use super::adapter::Adapter;
+use super::adapter::{ALL, Adapter, write};
 use crate::switch::process::Process;
 use crate::switch::topology::{Kind, Link, Topology};
-use std::io::Write;
 use std::path::Path;
-use std::process::Command;
 
 /// The adapter.
 pub const ADAPTER: Adapter = Adapter {
     name: "vpp",
     title: "VPP",
     program: Some("vpp"),
+    kinds: ALL,
     start,
 };
 
@@ -24,6 +23,7 @@ fn names(links: &[Link]) -> Vec<String> {
             vhosts += 1;
             format!("VirtualEthernet0/0/{}", vhosts - 1)
         }
+        Kind::Veth => format!("host-{}", link.device()),
     };
     links.iter().map(name).collect()
 }
@@ -41,6 +41,7 @@ fn commands(topology: &Topology) -> String {
                 text += &format!("create interface memif id 0 socket-id {id} master\n");
             }
             Kind::VirtioUser => text += &format!("create vhost-user socket {socket} server\n"),
+            Kind::Veth => text += &format!("create host-interface name {}\n", link.device()),
         }
         text += &format!("set interface state {name} up\n");
     }
@@ -53,14 +54,9 @@ fn commands(topology: &Topology) -> String {
 }
 
 fn start(topology: &Topology, _: &Path) -> Result<Process, String> {
-    let sockets: Vec<&Path> = topology.links.iter().map(|l| l.socket.as_path()).collect();
-    let folder = sockets.first().and_then(|socket| socket.parent());
-    let folder = folder.ok_or("VPP: no folder for its files")?;
-    let file = folder.join("vpp.commands");
-    let written =
-        volley_file::create(&file).and_then(|mut out| out.write_all(commands(topology).as_bytes()));
-    written.map_err(|e| format!("{}: {e}", file.display()))?;
-    let mut command = Command::new("vpp");
+    let folder = topology.folder()?;
+    let file = write(topology, "vpp.commands", &commands(topology))?;
+    let mut command = topology.command("vpp");
     // With a command line on standard input it ends when that is closed.
     command.args(["unix", "{", "interactive", "nobanner", "nosyslog", "exec"]);
     command.arg(&file).arg("runtime-dir").arg(folder).arg("}");
@@ -89,7 +85,7 @@ fn start(topology: &Topology, _: &Path) -> Result<Process, String> {
         "}",
         "}",
     ]);
-    Process::start_until("VPP", command, &sockets)
+    Process::start_until("VPP", command, &topology.sockets())
 }
 
 #[cfg(test)]
@@ -100,7 +96,7 @@ mod tests {
     #[test]
     fn commands_of_a_chain() {
         let spec = Spec::of("loopback").unwrap();
-        let text = commands(&Topology::new(&spec, Path::new("/x")));
+        let text = commands(&Topology::new(&spec, Path::new("/x"), 0));
         for line in [
             "create memif socket id 1 filename /x/0.sock",
             "create vhost-user socket /x/1.sock server",

@@ -1,0 +1,31 @@
+//! Veth pairs of a measurement, in a network namespace that ends with it.
+
+use super::process::Process;
+use super::topology::Kind;
+use std::process::Command;
+
+/// Start the process whose network namespace has a veth pair for each link of this kind; none if there is no such link. The
+/// generator and VNFs have the ends `lab0`, `lab1`, ..., the switch has `sw0`, `sw1`, ...
+///
+/// # Errors
+/// A sentence, if the pairs cannot be made.
+pub fn start(kinds: &[Kind]) -> Result<Option<Process>, String> {
+    let numbers = kinds.iter().enumerate();
+    let numbers = numbers.filter_map(|(n, kind)| (*kind == Kind::Veth).then_some(n));
+    let pairs: String = numbers.map(pair).collect();
+    if pairs.is_empty() {
+        return Ok(None);
+    }
+    // No packets of the kernel's own: neither router solicitations nor reports of multicast listeners.
+    let quiet = "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6";
+    let text = format!("{quiet}\nip link set lo up\n{pairs}echo ready\nexec cat");
+    let mut command = Command::new("unshare");
+    command.args(["--net", "--", "sh", "-ec", &text]);
+    Process::start("the namespace of the veth pairs", command, "ready").map(Some)
+}
+
+fn pair(n: usize) -> String {
+    format!(
+        "ip link add lab{n} type veth peer name sw{n}\nip link set lab{n} up\nip link set sw{n} up\n"
+    )
+}

@@ -43,6 +43,11 @@ pub const ITEMS: &[Item] = &[
         &["test", "-p", "volley-lab", "--lib", "switch::"],
     ),
     tests(
+        "peers",
+        "packets pass the kernel's bridge and router over veth, testpmd and OVS-DPDK over veth, memif and vhost-user, as far as they are installed",
+        &["test", "-p", "volley-lab", "--test", "switches"],
+    ),
+    tests(
         "report",
         "every figure of the page has a plot, a caption and a table",
         &["test", "-p", "volley-lab", "--lib", "report::"],

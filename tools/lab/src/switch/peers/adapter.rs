@@ -4,7 +4,6 @@ use crate::switch::process::{Process, can_make_namespaces, is_installed};
 use crate::switch::topology::{Kind, Link, Topology};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// A switch that can be measured.
 pub struct Adapter {

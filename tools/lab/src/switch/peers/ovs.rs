@@ -37,7 +37,7 @@ fn text(topology: &Topology) -> Result<String, String> {
         true => WITH_DPDK,
         false => "ovs-vswitchd",
     };
-    // Without this, the switch asks for a mode of memory that needs huge pages.
+    // Without this, the switch requests a mode of memory that needs huge pages.
     let extra = format!("--legacy-mem {}", dpdk_memory().join(" "));
     let mut text = format!("dir='{dir}' switch='{switch}' extra='{extra}'{START}");
     for link in &topology.links {

@@ -10,6 +10,12 @@ use volley_pcap::Monitor;
 const COMMANDS: &[(&str, &str, &str, View)] = &[
     ("show path-batcher", "path-batcher", "", View::Table),
     ("show rss", "rss", "", View::Table),
+    (
+        "show ip route-counters",
+        "route-counters",
+        "family=ip4",
+        View::Table,
+    ),
     ("show plugins", "plugins", "", View::Table),
     ("show click", "click", "", View::Table),
     (

@@ -69,7 +69,7 @@ volley.toml:10:10: route.prefix: '10.0.0.1/8' has host bits set: the prefix is 1
 volley.toml:11:7: route.via: must be an IP address such as 192.0.2.1, not '5'
 volley.toml:14:13: route.interface: there is no interface pg7 in this file; there are: pg0
 volley.toml:15:10: route.weight: must be a number from 1 to 255, not -1
-volley.toml:16:3: unknown key 'neighbour' in the file: did you mean 'neighbor'? allowed are interface, engine, feature, multipath, neighbor, route, route_file, stream, table"
+volley.toml:16:3: unknown key 'neighbour' in the file: did you mean 'neighbor'? allowed are interface, engine, feature, multipath, neighbor, route, route_counter, route_file, stream, table"
     );
 }
 

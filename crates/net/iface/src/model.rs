@@ -192,13 +192,14 @@ const SWITCHED: [(&str, &str); 3] = [
 ];
 
 /// Built-in features of received packets, which settings enable. The features of plugins are switched by this class.
-const OWNED: [&str; 6] = [
+const OWNED: [&str; 7] = [
     "worker-handoff",
     "path-batcher",
     "l2-learn",
     "l2-patch",
     "l2-xconnect",
     "linux-cp-xc",
+    "click-input",
 ];
 
 impl ArcFeature {

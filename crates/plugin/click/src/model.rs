@@ -9,6 +9,10 @@ use volley_show::table;
 /// Graph of elements that a file in Click's language describes.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
 #[object(class = "click", file = "[click]", check = ClickGraph::check, machine, last)]
+#[object(group(
+    "click",
+    "Write handlers of elements, and read the file of the graph again."
+))]
 #[object(group("set click", "A graph of elements in Click's language."))]
 #[object(set = "set click graph <graph>", unset = "delete click graph")]
 #[object(example = "set click graph /etc/volley/router.click")]

@@ -44,7 +44,7 @@ pub const ITEMS: &[Item] = &[
     ),
     tests(
         "peers",
-        "packets pass the kernel's bridge and router over veth, testpmd and OVS-DPDK over veth, memif and vhost-user, as far as they are installed",
+        "packets pass the kernel's bridge and router over veth, testpmd and OVS-DPDK over veth, testpmd over memif and vhost-user, as far as they are installed",
         &["test", "-p", "volley-lab", "--test", "switches"],
     ),
     tests(

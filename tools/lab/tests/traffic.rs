@@ -168,9 +168,9 @@ fn a_sink_in_another_process_reads_one_way_times() {
 
 #[test]
 fn the_search_stops_at_the_largest_rate_of_a_port_in_memory() {
-    let args = ["--rate", "50k", "--search", "--seconds", "0.1"];
+    let args = ["--rate", "5k", "--search", "--seconds", "0.2"];
     let found = json(&generate(&args));
-    assert_eq!(number(&found, "/bounds/0/lower"), 50_000.0, "{found}");
+    assert_eq!(number(&found, "/bounds/0/lower"), 5_000.0, "{found}");
     assert_eq!(found.pointer("/bounds/0/upper"), Some(&Value::Null));
 }
 

@@ -1,16 +1,16 @@
-//! Open vSwitch with DPDK's datapath: one OpenFlow rule for each port.
+//! Open vSwitch with DPDK's datapath: one OpenFlow rule for each port. Over memif no packet came back from it.
 
-use super::adapter::{ALL, Adapter, dpdk_device, dpdk_memory, script};
+use super::adapter::{Adapter, dpdk_device, dpdk_memory, script};
 use crate::switch::process::{Process, is_installed};
-use crate::switch::topology::Topology;
+use crate::switch::topology::{Kind, Topology};
 use std::path::Path;
 
 /// The adapter.
 pub const ADAPTER: Adapter = Adapter {
     name: "ovs-dpdk",
-    title: "OVS-DPDK",
+    title: "OVS-DPDK (veth)",
     program: Some("ovs-vsctl"),
-    kinds: ALL,
+    kinds: &[Kind::Veth],
     start,
 };
 
@@ -68,11 +68,11 @@ mod tests {
 
     #[test]
     fn ports_and_rules_of_a_chain() {
-        let spec = Spec::of("loopback --physical veth").unwrap();
+        let spec = Spec::of("loopback --physical veth --ports veth").unwrap();
         let text = text(&Topology::new(&spec, Path::new("/x"), 1)).unwrap();
         for part in [
             "set Interface p0 type=dpdk ofport_request=1 'options:dpdk-devargs=net_af_packet0,iface=sw0'",
-            "set Interface p1 type=dpdk ofport_request=2 'options:dpdk-devargs=net_vhost1,iface=/x/1.sock'",
+            "set Interface p1 type=dpdk ofport_request=2 'options:dpdk-devargs=net_af_packet1,iface=sw1'",
             "in_port=1,actions=output:2",
             "in_port=4,actions=output:3",
         ] {

@@ -137,14 +137,18 @@ const ARGUMENTS: &[Argument] = &[
         Kind::Bool,
         "whether the checksum is checked, by default yes, and in CheckIPHeader2 no",
     ),
-    argument(Keyword, "VERBOSE", Kind::Bool, "accepted and ignored"),
-    argument(
-        Keyword,
-        "DETAILS",
-        Kind::Bool,
-        "accepted and ignored: reasons are counted",
-    ),
+    VERBOSE,
+    DETAILS,
 ];
+
+pub(super) const VERBOSE: Argument =
+    argument(Keyword, "VERBOSE", Kind::Bool, "accepted and ignored");
+pub(super) const DETAILS: Argument = argument(
+    Keyword,
+    "DETAILS",
+    Kind::Bool,
+    "accepted and ignored: reasons are counted",
+);
 
 pub(super) const SPEC: Spec = Spec {
     name: "CheckIPHeader",

@@ -70,6 +70,13 @@ const IS_ACTIVE: Argument = argument(
     Kind::Bool,
     "whether lines are printed, true by default",
 );
+const CONTENTS: Argument = argument(Keyword, "CONTENTS", Kind::Text, "accepted and ignored");
+const TIMESTAMP: Argument = argument(
+    Keyword,
+    "TIMESTAMP",
+    Kind::Bool,
+    "accepted and ignored: the log has times",
+);
 const HANDLERS: &[Handler] = &[handler(
     "active",
     HandlerKind::ReadWrite(0, Format::Bool),
@@ -89,13 +96,8 @@ const PRINT: Spec = Spec {
             "bytes that are shown, 24 by default, -1 for all",
         ),
         IS_ACTIVE,
-        argument(Keyword, "CONTENTS", Kind::Text, "accepted and ignored"),
-        argument(
-            Keyword,
-            "TIMESTAMP",
-            Kind::Bool,
-            "accepted and ignored: the log has times",
-        ),
+        CONTENTS,
+        TIMESTAMP,
     ],
     handlers: HANDLERS,
     text: "Logs length and first bytes of each packet.",
@@ -121,13 +123,8 @@ pub(super) const SPECS: &[Spec] = &[
         arguments: &[
             LABEL,
             IS_ACTIVE,
-            argument(Keyword, "CONTENTS", Kind::Text, "accepted and ignored"),
-            argument(
-                Keyword,
-                "TIMESTAMP",
-                Kind::Bool,
-                "accepted and ignored: the log has times",
-            ),
+            CONTENTS,
+            TIMESTAMP,
             argument(Keyword, "LENGTH", Kind::Bool, "accepted and ignored"),
         ],
         text: "Logs addresses, ports and length of each packet of IP.",

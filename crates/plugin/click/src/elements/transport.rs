@@ -1,5 +1,6 @@
 //! Checksums of TCP, UDP and ICMP.
 
+use super::check::{DETAILS, VERBOSE};
 use super::rewrite;
 use crate::element::{Each, Made, Reason, Verdict};
 use crate::packet::{ICMP, Ip, TCP, UDP, is_first, protocol, put, sum, transport_sum, u16_at};
@@ -131,13 +132,8 @@ const CHECK_TCP: Spec = Spec {
             Kind::Bool,
             "whether the checksum is checked, true by default",
         ),
-        argument(Keyword, "VERBOSE", Kind::Bool, "accepted and ignored"),
-        argument(
-            Keyword,
-            "DETAILS",
-            Kind::Bool,
-            "accepted and ignored: reasons are counted",
-        ),
+        VERBOSE,
+        DETAILS,
     ],
     text: "Checks the header of TCP; wrong packets go to output 1.",
     make: |arguments, _| Ok(Made::each(check(arguments, TCP))),

@@ -24,7 +24,6 @@ mod pace;
 mod packet;
 pub mod page;
 mod print;
-mod random;
 mod spec;
 
 pub use arguments::Arguments;

@@ -6,11 +6,11 @@ use volley_wire::IpProto;
 use volley_wire::checksum::{Sum, update, update32};
 
 /// Protocol number of ICMP.
-pub(crate) const ICMP: u8 = 1;
+pub(crate) const ICMP: u8 = IpProto::ICMP.0;
 /// Protocol number of TCP.
-pub(crate) const TCP: u8 = 6;
+pub(crate) const TCP: u8 = IpProto::TCP.0;
 /// Protocol number of UDP.
-pub(crate) const UDP: u8 = 17;
+pub(crate) const UDP: u8 = IpProto::UDP.0;
 
 /// A 16-bit field; 0 behind the end.
 pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {

@@ -1,60 +1,66 @@
 //! ARPResponder and ARPQuerier.
 
-use super::ethernet::ETHERNET;
 use crate::arguments::{Arguments, ethernet, mask, plain_words, prefix};
 use crate::cells::Cells;
 use crate::columns;
 use crate::element::{Build, Each, Emit, Made, PacketAction, Reason, Verdict};
-use crate::packet::{put, u16_at, u32_at};
+use crate::packet::put;
 use crate::spec::Need::{Keyword, Required, Rest};
 use crate::spec::{Context, Handler, Kind, Spec, argument, reads};
 use std::collections::HashMap;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use volley_graph::Packet;
-use volley_wire::{MacAddr, ethertype};
+use volley_wire::arp::{ArpPacket, REPLY, REQUEST};
+use volley_wire::eth::EthHeader;
+use volley_wire::{EtherType, Header, IntoBytes, MacAddr};
 
-/// Length of an ARP packet for Ethernet and IPv4.
-const ARP: usize = 28;
-/// Ethernet, IPv4, and the lengths of their addresses.
-const FORMAT: [u8; 6] = [0, 1, 8, 0, 6, 4];
-const REQUEST: u16 = 1;
-const REPLY: u16 = 2;
-/// The shortest frame without its check sequence.
-const SHORTEST: usize = 60;
+/// Length of an Ethernet header.
+const ETHERNET: usize = EthHeader::LEN;
 
-/// Whether bytes are a frame with an ARP packet for Ethernet and IPv4.
-fn is_arp(bytes: &[u8]) -> bool {
-    bytes.len() >= ETHERNET + ARP && u16_at(bytes, 12) == ethertype::ARP && bytes[14..20] == FORMAT
+/// The ARP packet of this operation in a frame, for Ethernet and IPv4.
+fn arp(bytes: &[u8], operation: u16) -> Option<&ArpPacket> {
+    let (header, payload) = EthHeader::split(bytes).ok()?;
+    let arp = ArpPacket::parse(payload).ok()?;
+    (header.ether_type == EtherType::ARP && arp.operation.get() == operation).then_some(arp)
+}
+
+/// Writes a frame with an ARP packet.
+fn put_arp(bytes: &mut [u8], to: MacAddr, arp: &ArpPacket) {
+    put_header(bytes, to, arp.sender_mac, EtherType::ARP);
+    put(bytes, ETHERNET, arp.as_bytes());
+}
+
+/// Writes an Ethernet header.
+fn put_header(bytes: &mut [u8], dst: MacAddr, src: MacAddr, ether_type: EtherType) {
+    let header = EthHeader {
+        dst,
+        src,
+        ether_type,
+    };
+    put(bytes, 0, header.as_bytes());
 }
 
 /// Addresses for which a station answers.
 #[derive(Clone)]
 struct Responder {
-    entries: Arc<[(u32, u32, [u8; 6])]>,
+    entries: Arc<[(u32, u32, MacAddr)]>,
 }
 
 impl Each for Responder {
     fn packet(&mut self, packet: &mut Packet<'_>, _: u64) -> Verdict {
         let bytes = packet.bytes_mut();
-        if !is_arp(bytes) || u16_at(bytes, 20) != REQUEST {
+        let Some(request) = arp(bytes, REQUEST) else {
             return Verdict::port_or(1, Reason::Unmatched);
-        }
-        let target = u32_at(bytes, 38);
-        let found = self
-            .entries
-            .iter()
-            .find(|(address, mask, _)| target & mask == *address);
+        };
+        let target = request.target_ip().to_bits();
+        let mut entries = self.entries.iter();
+        let found = entries.find(|(address, mask, _)| target & mask == *address);
         let Some((_, _, mac)) = found else {
             return Verdict::port_or(1, Reason::Unmatched);
         };
-        let mut asker = [0; 10];
-        asker.copy_from_slice(&bytes[22..32]);
-        put(bytes, 0, &asker[..6]);
-        put(bytes, 6, mac);
-        put(bytes, 20, &REPLY.to_be_bytes());
-        put(bytes, 22, mac);
-        put(bytes, 28, &target.to_be_bytes());
-        put(bytes, 32, &asker);
+        let (asker, reply) = (request.sender_mac, request.reply(*mac));
+        put_arp(bytes, asker, &reply);
         Verdict::port(0)
     }
 }
@@ -69,7 +75,7 @@ fn responder(arguments: &Arguments) -> Result<Made, String> {
             )
         };
         let (last, addresses) = words.split_last().ok_or_else(wrong)?;
-        let mac = ethernet(last).ok_or_else(wrong)?;
+        let mac = MacAddr(ethernet(last).ok_or_else(wrong)?);
         if addresses.is_empty() {
             return Err(wrong());
         }
@@ -117,13 +123,13 @@ struct Waiting {
 
 #[derive(Clone, Copy)]
 enum Station {
-    Known([u8; 6], u64),
+    Known(MacAddr, u64),
     Asked(u64),
 }
 
 struct Querier {
-    address: u32,
-    mac: [u8; 6],
+    address: Ipv4Addr,
+    mac: MacAddr,
     timeout_ns: u64,
     stations: HashMap<u32, Station>,
     waiting: Vec<Waiting>,
@@ -132,7 +138,7 @@ struct Querier {
 }
 
 impl Querier {
-    fn new(address: u32, mac: [u8; 6], timeout_ns: u64, cells: Arc<Cells>) -> Querier {
+    fn new(address: Ipv4Addr, mac: MacAddr, timeout_ns: u64, cells: Arc<Cells>) -> Querier {
         Querier {
             address,
             mac,
@@ -148,7 +154,7 @@ impl Querier {
     }
 
     /// The address of the station, if it is known.
-    fn known(&self, next_hop: u32, now_ns: u64) -> Option<[u8; 6]> {
+    fn known(&self, next_hop: u32, now_ns: u64) -> Option<MacAddr> {
         match self.stations.get(&next_hop)? {
             Station::Known(mac, since) if now_ns.saturating_sub(*since) < self.timeout_ns => {
                 Some(*mac)
@@ -221,19 +227,9 @@ impl Querier {
         }
         self.note(next_hop, Station::Asked(now_ns));
         self.cells.add(QUERIES, 1);
-        let (mac, address) = (self.mac, self.address);
-        let mut fill = |bytes: &mut [u8]| {
-            bytes.fill(0);
-            put(bytes, 0, &[255; 6]);
-            put(bytes, 6, &mac);
-            put(bytes, 12, &[8, 6]);
-            put(bytes, 14, &FORMAT);
-            put(bytes, 20, &REQUEST.to_be_bytes());
-            put(bytes, 22, &mac);
-            put(bytes, 28, &address.to_be_bytes());
-            put(bytes, 38, &next_hop.to_be_bytes());
-        };
-        let shape = (SHORTEST.min(ETHERNET + ARP), ETHERNET);
+        let query = ArpPacket::request(self.mac, self.address, next_hop.into());
+        let mut fill = |bytes: &mut [u8]| put_arp(bytes, MacAddr::BROADCAST, &query);
+        let shape = (ETHERNET + ArpPacket::LEN, ETHERNET);
         if !to.build(packet, 1, shape, &mut fill) {
             to.build(packet, 0, shape, &mut fill);
         }
@@ -241,14 +237,11 @@ impl Querier {
 
     /// An answer: the packets that wait for it leave.
     fn answer(&mut self, packet: &mut Packet<'_>, to: &mut dyn Emit, now_ns: u64) -> PacketAction {
-        let bytes = packet.bytes();
-        if !is_arp(bytes) || u16_at(bytes, 20) != REPLY {
+        let Some(reply) = arp(packet.bytes(), REPLY) else {
             return PacketAction::Go(Verdict::drop(Reason::Unmatched));
-        }
-        let sender = u32_at(bytes, 28);
-        let mut mac = [0; 6];
-        mac.copy_from_slice(&bytes[22..28]);
-        if mac[0] & 1 == 1 || mac == [0; 6] {
+        };
+        let (sender, mac) = (reply.sender_ip().to_bits(), reply.sender_mac);
+        if !mac.is_unicast() {
             return PacketAction::Go(Verdict::drop(Reason::Refused));
         }
         self.cells.add(ANSWERS, 1);
@@ -261,7 +254,7 @@ impl Querier {
             packet.set(columns::NOTE.col, held.columns[1]);
             let shape = (ETHERNET + held.bytes.len(), ETHERNET + held.net);
             to.build(packet, 0, shape, &mut |bytes| {
-                header(bytes, mac, own);
+                put_header(bytes, mac, own, EtherType::IP4);
                 put(bytes, ETHERNET, &held.bytes);
             });
             self.spare.push(held.bytes);
@@ -272,13 +265,6 @@ impl Querier {
     }
 }
 
-/// Write an Ethernet header for IPv4.
-fn header(bytes: &mut [u8], dst: [u8; 6], src: [u8; 6]) {
-    put(bytes, 0, &dst);
-    put(bytes, 6, &src);
-    put(bytes, 12, &[8, 0]);
-}
-
 impl Build for Querier {
     fn packet(&mut self, packet: &mut Packet<'_>, to: &mut dyn Emit, now_ns: u64) -> PacketAction {
         if columns::take_port(packet) == 1 {
@@ -287,8 +273,8 @@ impl Build for Querier {
         let next_hop = columns::dst(packet);
         let mac = match next_hop {
             0 => return PacketAction::Go(Verdict::drop(Reason::NoRoute)),
-            u32::MAX => Some([255; 6]),
-            group if group >> 28 == 14 => Some(MacAddr::for_ip4_multicast(group.into()).0),
+            u32::MAX => Some(MacAddr::BROADCAST),
+            group if group >> 28 == 14 => Some(MacAddr::for_ip4_multicast(group.into())),
             host => self.known(host, now_ns),
         };
         let Some(mac) = mac else {
@@ -301,14 +287,14 @@ impl Build for Querier {
         if !packet.retreat(ETHERNET) {
             return PacketAction::Go(Verdict::drop(Reason::NoRoom));
         }
-        header(packet.bytes_mut(), mac, self.mac);
+        put_header(packet.bytes_mut(), mac, self.mac, EtherType::IP4);
         PacketAction::Go(Verdict::port(0))
     }
 }
 
 fn querier(arguments: &Arguments, context: &Context<'_>) -> Result<Made, String> {
-    let address = arguments.address("IP").unwrap_or(0);
-    let mac = arguments.ethernet("ETHER").unwrap_or_default();
+    let address = Ipv4Addr::from_bits(arguments.address("IP").unwrap_or(0));
+    let mac = MacAddr(arguments.ethernet("ETHER").unwrap_or_default());
     let timeout_ns = (arguments.fraction("TIMEOUT").unwrap_or(300.0) * 1e9) as u64;
     let cells = context.cells.clone();
     let element = move || {

@@ -2,7 +2,6 @@
 
 use crate::cells::Cells;
 use crate::element::{Build, Each, Element, Emit, Made, PacketAction, Reason, Verdict};
-use crate::random::Random;
 use crate::spec::Need::{Keyword, Optional, Required};
 use crate::spec::{Argument, Format, Handler, HandlerKind, Kind, Spec, argument, handler, reads};
 use std::sync::Arc;
@@ -92,12 +91,12 @@ impl Build for Tee {
 #[derive(Clone)]
 struct Sample {
     cells: Arc<Cells>,
-    random: Random,
+    random: fastrand::Rng,
 }
 
 impl Each for Sample {
     fn packet(&mut self, _: &mut Packet<'_>, _: u64) -> Verdict {
-        let drawn = self.random.next() >> 48;
+        let drawn = u64::from(self.random.u16(..));
         match drawn < self.cells.get(COUNT) {
             true => Verdict::port(0),
             false => Verdict::port_or(1, Reason::Refused),
@@ -314,7 +313,8 @@ pub(super) const SPECS: &[Spec] = &[
             context.cells.set(COUNT, (share * 65_536.0).round() as u64);
             Ok(Made::each(Sample {
                 cells: context.cells.clone(),
-                random: Random::new(1),
+                // A run is repeatable.
+                random: fastrand::Rng::with_seed(1),
             }))
         },
     },

@@ -9,9 +9,6 @@ use std::sync::Arc;
 use volley_graph::Packet;
 use volley_wire::ethertype;
 
-/// Length of an Ethernet header.
-pub(super) const ETHERNET: usize = 14;
-
 #[derive(Clone)]
 struct Strip(usize);
 

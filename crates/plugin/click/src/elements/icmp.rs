@@ -9,6 +9,7 @@ use crate::spec::{Kind, Spec, argument};
 use std::sync::Arc;
 use volley_graph::Packet;
 use volley_wire::checksum::Sum;
+use volley_wire::icmp4::Icmp4Type;
 use volley_wire::ip4::Ip4Header;
 use volley_wire::ip4::option::{LOOSE_SOURCE_ROUTE, STRICT_SOURCE_ROUTE};
 use volley_wire::{IntoBytes, IpProto};
@@ -19,8 +20,10 @@ const HEADERS: usize = 20 + 8;
 /// TTL of packets that the router makes.
 const TTL: u8 = 255;
 
-const REDIRECT: u8 = 5;
-const PARAMETER_PROBLEM: u8 = 12;
+const UNREACHABLE: u8 = Icmp4Type::UNREACHABLE.0;
+const REDIRECT: u8 = Icmp4Type::REDIRECT.0;
+const TIME_EXCEEDED: u8 = Icmp4Type::TIME_EXCEEDED.0;
+const PARAMETER_PROBLEM: u8 = Icmp4Type::PARAMETER_PROBLEM.0;
 
 #[derive(Clone)]
 struct PingResponder;
@@ -167,30 +170,30 @@ impl Build for IcmpError {
 }
 
 const TYPES: [(&str, u8); 4] = [
-    ("unreachable", 3),
+    ("unreachable", UNREACHABLE),
     ("redirect", REDIRECT),
-    ("timeexceeded", 11),
+    ("timeexceeded", TIME_EXCEEDED),
     ("parameterproblem", PARAMETER_PROBLEM),
 ];
 
 /// Names of codes, each with the type.
 const CODES: [(u8, &str, u8); 16] = [
-    (3, "net", 0),
-    (3, "host", 1),
-    (3, "protocol", 2),
-    (3, "port", 3),
-    (3, "needfrag", 4),
-    (3, "srcroutefail", 5),
-    (3, "filterprohibited", 13),
-    (5, "net", 0),
-    (5, "host", 1),
-    (5, "tosnet", 2),
-    (5, "toshost", 3),
-    (11, "transit", 0),
-    (11, "reassembly", 1),
-    (12, "erroratptr", 0),
-    (12, "missingopt", 1),
-    (12, "length", 2),
+    (UNREACHABLE, "net", 0),
+    (UNREACHABLE, "host", 1),
+    (UNREACHABLE, "protocol", 2),
+    (UNREACHABLE, "port", 3),
+    (UNREACHABLE, "needfrag", 4),
+    (UNREACHABLE, "srcroutefail", 5),
+    (UNREACHABLE, "filterprohibited", 13),
+    (REDIRECT, "net", 0),
+    (REDIRECT, "host", 1),
+    (REDIRECT, "tosnet", 2),
+    (REDIRECT, "toshost", 3),
+    (TIME_EXCEEDED, "transit", 0),
+    (TIME_EXCEEDED, "reassembly", 1),
+    (PARAMETER_PROBLEM, "erroratptr", 0),
+    (PARAMETER_PROBLEM, "missingopt", 1),
+    (PARAMETER_PROBLEM, "length", 2),
 ];
 
 fn error(arguments: &Arguments) -> Result<Made, String> {

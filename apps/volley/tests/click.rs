@@ -48,6 +48,20 @@ fn a_graph_of_capture_files_runs_and_ends() {
     assert_eq!(out, odd);
 }
 
+/// Landlock limits the daemon to its folders, of which /tmp is one, but not this one.
+#[test]
+fn a_graph_reads_and_writes_in_its_own_folder() {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let folder = Folder(target.join(format!("volley-graph-{}", std::process::id())));
+    std::fs::create_dir_all(&folder.0).unwrap();
+    let frame = vec![7; 60];
+    capture(&folder.file("in.pcap"), std::slice::from_ref(&frame));
+    let done = run(&folder, "FromDump(in.pcap, STOP true) -> ToDump(out.pcap);");
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    let out = read_packets(folder.file("out.pcap")).unwrap();
+    assert_eq!(out.packets[0].data, frame);
+}
+
 #[test]
 fn a_wrong_graph_is_one_sentence() {
     let folder = Folder::new();

@@ -15,6 +15,7 @@ use landlock::{
 use std::collections::BTreeSet;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use volley_click::ClickGraph;
 use volley_file::Folders;
 use volley_memif::model::MemifSocket;
 use volley_model::{Request, runtime_folder};
@@ -68,7 +69,7 @@ pub struct Start<'a> {
     pub config: Option<&'a Path>,
     /// The state directory.
     pub state: Option<&'a Path>,
-    /// Requests of the configuration file and of the commits.
+    /// Requests of the configuration file, of the commits and of the graph of the command line.
     pub requests: Vec<&'a Request>,
 }
 
@@ -179,6 +180,11 @@ impl Limits {
         if let Some(socket) = socket {
             // An abstract socket has no folder; its name begins with `@` and is not absolute.
             self.sockets.insert(folder_of(&socket));
+        } else if let Some(click) = ClickGraph::of(object) {
+            // Paths in the graph are relative to this folder.
+            let folder = folder_of(&click.graph);
+            self.read.insert(folder.clone());
+            self.write.insert(folder);
         } else if let Some(capture) = PcapInterface::of(object) {
             self.read.extend(capture.rx.as_deref().map(folder_of));
             self.write.extend(capture.tx.as_deref().map(folder_of));

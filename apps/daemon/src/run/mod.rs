@@ -146,11 +146,12 @@ pub fn main_with(args: Args, to: Option<Sender<Control>>) -> Result<(), RunError
 fn limit_folders(args: &Args, found: &Found) -> Result<Vec<String>, RunError> {
     let place = found.journal.as_ref().map(|journal| journal.place());
     let commits = found.commits.iter().flat_map(|commit| &commit.requests);
+    let file = found.file.iter().flatten();
     let start = folders::Start {
         settings: &found.settings,
         config: args.config.as_deref(),
         state: place.as_deref(),
-        requests: found.file.iter().flatten().chain(commits).collect(),
+        requests: file.chain(commits).chain(&found.graph).collect(),
     };
     Ok(folders::start(&start)?)
 }

@@ -97,7 +97,7 @@ fn graph(path: &Path) -> Result<Request, RunError> {
 }
 
 /// The state directory of systemd for a unit with `StateDirectory=`.
-pub(super) fn system_folder() -> Option<PathBuf> {
+fn system_folder() -> Option<PathBuf> {
     let all = std::env::var_os("STATE_DIRECTORY")?;
     let first = all.to_str()?.split(':').next()?;
     (!first.is_empty()).then(|| first.into())

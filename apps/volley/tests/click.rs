@@ -34,7 +34,7 @@ fn capture(path: &Path, frames: &[Vec<u8>]) {
 #[test]
 fn a_graph_of_capture_files_runs_and_ends() {
     let folder = Folder::new();
-    let frames: Vec<Vec<u8>> = (0..5000u32)
+    let frames: Vec<Vec<u8>> = (0..20_000u32)
         .map(|n| [&[n as u8 & 1; 12][..], &n.to_be_bytes()].concat())
         .collect();
     capture(&folder.file("in.pcap"), &frames);

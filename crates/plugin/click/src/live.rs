@@ -77,9 +77,15 @@ impl Live {
             self.frames += more;
         }
         let nodes = std::mem::take(&mut graph.nodes);
-        engine.rewire(self.rewiring(&graph.members, nodes))?;
-        self.adopt(graph.members);
-        Ok(())
+        let rewiring = self.rewiring(&graph.members, nodes);
+        // Before the workers have the new graph: its sources read as soon as they are there.
+        self.publish_written(&graph.members);
+        let rewired = engine.rewire(rewiring);
+        if rewired.is_ok() {
+            self.adopt(graph.members);
+        }
+        self.publish_written(&[]);
+        Ok(rewired?)
     }
 
     fn rewiring(&self, members: &[Member], add: Vec<volley_graph::WiredNode>) -> Rewiring {
@@ -118,9 +124,14 @@ impl Live {
         }
         self.members = members;
         self.leaving.extend(old.into_iter().flatten());
-        let spools = self.members.iter().filter_map(|it| it.to_control.as_ref());
-        let spools = spools.map(|it| it.spool().clone()).collect();
-        self.written.publish(spools);
+    }
+
+    /// Sources wait for what the graph that runs writes, and for what `coming` will write.
+    fn publish_written(&mut self, coming: &[Member]) {
+        let members = self.members.iter().chain(coming);
+        let spools = members.filter_map(|it| it.to_control.as_ref());
+        self.written
+            .publish(spools.map(|it| it.spool().clone()).collect());
     }
 
     /// Write the packets of ToDump, and give the lines of Print to `print`; returns the number of packets.

@@ -69,18 +69,21 @@ pub fn quick(home: &Home) -> Outcome {
     warm(home, &["--quick"], QUICK)
 }
 
-/// A whole run of CI; its builds are made before.
+/// A whole run of CI in a checkout whose builds are made.
 pub fn whole(home: &Home) -> Outcome {
     warm(home, &[], WHOLE)
 }
 
-/// The second of two runs of CI takes at most so many seconds.
+/// A run of CI takes at most so many seconds: the first one, or the second one if builds made the first one longer.
 fn warm(home: &Home, options: &[&str], bar: f64) -> Outcome {
     let run = || {
         let ci = Program::cargo(home).args(["run", "--quiet", "-p", "xtask", "--", "ci"]);
         timed(ci.args(options))
     };
-    let judged = run().and_then(|_| run());
+    let judged = run().and_then(|seconds| match seconds <= bar {
+        true => Ok(seconds),
+        false => run(),
+    });
     Outcome::of(judged.and_then(|seconds| at_most(seconds, bar, "s")))
 }
 

@@ -114,6 +114,9 @@ pub trait Emit {
 
     /// Make a copy of a packet for an output. Returns false as [`Emit::build`] does.
     fn copy(&mut self, packet: &mut Packet<'_>, port: usize) -> bool;
+
+    /// Count packets that the element held, and that it drops without their buffers.
+    fn lose(&mut self, reason: Reason, packets: u64);
 }
 
 /// What an element that makes packets does with the packet that it got.

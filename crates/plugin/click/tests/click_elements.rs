@@ -79,6 +79,38 @@ fn a_meter_and_a_splitter_divide_by_rate() {
 }
 
 #[test]
+fn packets_that_wait_for_arp_in_vain_are_counted_drops() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "InfiniteSource(LIMIT 100, BURST 1) -> SetIPAddress(10.0.0.9) -> a :: ARPQuerier(10.0.0.1, 2:0:0:0:0:1) -> Discard; a[1] -> Discard; \
+        Idle -> [1] a; later :: InfiniteSource(LIMIT 1, ACTIVE false) -> SetIPAddress(10.0.0.9) -> a;";
+    let mut bench = Bench::new(text, folder.path(), 64).unwrap();
+    bench.rounds(100, MS);
+    let unresolved = |packets| [("click/a".to_owned(), "unresolved".to_owned(), packets)];
+    // 64 wait.
+    assert_eq!(bench.drops(), unresolved(36));
+    bench.rounds(1, 4000 * MS);
+    bench.write("later.active", "true");
+    bench.rounds(2, MS);
+    assert_eq!(bench.drops(), unresolved(100));
+    assert_eq!(bench.read("a.drops"), "100");
+    assert!(bench.is_empty());
+}
+
+/// Connections in a circle without a queue: a round ends all the same.
+#[test]
+fn packets_in_a_circle_of_elements_are_dropped() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "InfiniteSource(LIMIT 30, BURST 10) -> a :: Counter -> b :: Null -> a;";
+    let mut bench = Bench::new(text, folder.path(), 64).unwrap();
+    bench.rounds(5, MS);
+    assert_eq!(
+        bench.drops(),
+        [("error-drop".to_owned(), "loop".to_owned(), 30)]
+    );
+    assert!(bench.is_empty());
+}
+
+#[test]
 fn handlers_switch_elements() {
     let folder = tempfile::tempdir().unwrap();
     let text = "s :: InfiniteSource(LIMIT 30, BURST 1) -> w :: Switch -> a :: Counter -> p :: Suppressor -> Discard; w[1] -> b :: Counter -> Discard;";

@@ -22,6 +22,8 @@ crate::counters! {
     pub enum Count {
         /// packets dropped without a reason of their own (a defect of the node before)
         NoReason = "no-reason" (Error),
+        /// packets in a loop of nodes: edges led them back to the same nodes too often in one round
+        Loop = "loop" (Error),
     }
 }
 

@@ -5,6 +5,7 @@ use crate::data::column::Column;
 use crate::data::frame::{CHAINED, Frame, IDX, POS, bits};
 use crate::data::ids::NodeId;
 use crate::data::packet;
+use crate::data::stats::{NodeStats, add_relaxed};
 use crate::queues::arcs::{ArcPosition, ArcTables, RECEIVE};
 use crate::queues::handoff::HandoffRings;
 use crate::queues::holders::Holders;
@@ -301,6 +302,24 @@ impl DispatchState {
         let (node, place) = self.arcs.after(spot, interface).unwrap_or(lost);
         frame.cols[Col::FEATURE.at()].words_mut(row + 1)[row] = place;
         node
+    }
+
+    /// Send all packets of a frame to the drop node, for a reason that `stats` counts at `node`.
+    #[cold]
+    pub(crate) fn drop_frame(
+        &mut self,
+        node: NodeId,
+        counter: usize,
+        stats: &NodeStats,
+        mut frame: Box<Frame>,
+    ) {
+        if let Some(cell) = stats.counters.get(counter) {
+            add_relaxed(cell, frame.n as u64);
+        }
+        let (n, reason) = (frame.n, node.reason(counter));
+        frame.valid |= Col::ERR.bit();
+        frame.cols[Col::ERR.at()].words_mut(n).fill(reason);
+        self.push_frame(self.drop_node, frame);
     }
 
     /// Free the buffers of all rows of `frame`, including all members of chains.

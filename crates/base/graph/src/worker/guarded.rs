@@ -1,12 +1,11 @@
 //! A node whose panic takes out the node and not the worker: a plugin's. The guard is compiled with the node, so that no
 //! panic crosses from the plugin's code into the router's.
 
-use crate::data::col::{Col, ColumnInfo};
+use crate::data::col::ColumnInfo;
 use crate::data::column::Column;
 use crate::data::counters::Counters;
 use crate::data::frame::Frame;
 use crate::data::lost::{self, panic_text};
-use crate::data::stats::add_relaxed;
 use crate::node_api::context::RawCx;
 use crate::node_api::node::Node;
 use crate::queues::dispatch::DispatchState;
@@ -84,15 +83,8 @@ impl<N: Node> GuardedBody<N> {
     }
 
     #[cold]
-    fn discard(&self, cx: &RawCx<'_>, dispatch: &mut DispatchState, mut frame: Box<Frame>) {
-        if let Some(cell) = cx.stats.counters.get(self.reason) {
-            add_relaxed(cell, frame.n as u64);
-        }
-        let (n, reason) = (frame.n, cx.node.reason(self.reason));
-        frame.valid |= Col::ERR.bit();
-        frame.cols[Col::ERR.at()].words_mut(n).fill(reason);
-        let target = dispatch.drop_node;
-        dispatch.push_frame(target, frame);
+    fn discard(&self, cx: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>) {
+        dispatch.drop_frame(cx.node, self.reason, cx.stats, frame);
     }
 
     #[inline(always)]

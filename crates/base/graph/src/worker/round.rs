@@ -5,6 +5,7 @@ use crate::data::ids::NodeId;
 use crate::data::stats;
 use crate::data::stats::{NodeStats, is_bulk};
 use crate::node_api::context::RawCx;
+use crate::node_api::drop_node;
 use crate::queues::channel::{Channel, GAP_US, RoundGap};
 use crate::queues::dispatch::DispatchState;
 use crate::worker::agenda::Agenda;
@@ -14,6 +15,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use volley_simd::{Level, cycles};
 use volley_tables::qsbr::Reader;
+
+/// The number of node calls after which frames are taken for a loop of nodes: see [`Worker::run_pending`]. A round without a
+/// loop needs some thousands at most, with sixteen sources of full vectors that all paths of the router share.
+const LOOP_CALLS: u32 = 1 << 16;
+/// Node calls between two frames that are dropped for a loop: packets that are in no loop get their nodes meanwhile.
+const CALLS_AFTER_DROP: u32 = 1 << 10;
 
 /// The instance of a node on one worker.
 pub(crate) struct Slot {
@@ -285,7 +292,8 @@ impl Worker {
 
     /// Run frames until none is pending. The end of one node's time is the start of the next one's. A clock reading
     /// costs as much as a node's work on several packets: runs with a short vector are sampled
-    /// ([`NodeStats::sample_weight`]). Never inlined: the instruction budgets count under this name.
+    /// ([`NodeStats::sample_weight`]). Edges can lead packets in a circle for ever, so frames are dropped when there are too many
+    /// calls. Never inlined: the instruction budgets count under this name.
     #[inline(never)]
     pub(crate) fn run_pending(&mut self, now_ns: u64, from: Option<u64>) {
         let Worker {
@@ -299,7 +307,16 @@ impl Worker {
             ..
         } = self;
         let (mut from, guard) = (from.unwrap_or(0), reader.guard());
+        let mut calls_left = LOOP_CALLS;
         while let Some((node, mut frame)) = dispatch.next() {
+            if calls_left == 0 && node != dispatch.drop_node {
+                let drop_node = dispatch.drop_node;
+                let stats = &slots[drop_node.index()].stats;
+                dispatch.drop_frame(drop_node, drop_node::Count::Loop as usize, stats, frame);
+                calls_left = CALLS_AFTER_DROP;
+                continue;
+            }
+            calls_left = calls_left.saturating_sub(1);
             channel.node.store(u32::from(node.0), Relaxed);
             let Slot {
                 body, edges, stats, ..

@@ -185,24 +185,28 @@ impl Querier {
         self.waiting.remove(at)
     }
 
+    /// Drop a packet that waits.
+    fn give_up(&mut self, at: usize, to: &mut dyn Emit) {
+        let gone = self.forget(at);
+        self.spare.push(gone.bytes);
+        self.cells.add(LOST, 1);
+        to.lose(Reason::Unresolved, 1);
+    }
+
     /// Keep a copy of a packet until the answer comes.
-    fn hold(&mut self, packet: &Packet<'_>, next_hop: u32, now_ns: u64) -> bool {
+    fn hold(&mut self, packet: &Packet<'_>, next_hop: u32, to: &mut dyn Emit, now_ns: u64) -> bool {
         while let Some(at) = self
             .waiting
             .iter()
             .position(|it| now_ns.saturating_sub(it.since_ns) > PATIENCE_NS)
         {
-            let gone = self.forget(at);
-            self.spare.push(gone.bytes);
-            self.cells.add(LOST, 1);
+            self.give_up(at, to);
         }
         if packet.len() > LONGEST || packet.view().is_chain() {
             return false;
         }
         if self.spare.is_empty() {
-            let gone = self.forget(0);
-            self.spare.push(gone.bytes);
-            self.cells.add(LOST, 1);
+            self.give_up(0, to);
         }
         let Some(mut bytes) = self.spare.pop() else {
             return false;
@@ -279,7 +283,7 @@ impl Build for Querier {
         };
         let Some(mac) = mac else {
             self.ask(packet, next_hop, to, now_ns);
-            return match self.hold(packet, next_hop, now_ns) {
+            return match self.hold(packet, next_hop, to, now_ns) {
                 true => PacketAction::Replaced,
                 false => PacketAction::Go(Verdict::drop(Reason::Unresolved)),
             };

@@ -31,6 +31,7 @@ impl MakeNode {
 /// Puts new packets into the vectors of the next nodes.
 struct Outputs<'a, 'b, I: Isa> {
     replicator: &'a mut Replicator<'b, I>,
+    cx: &'a Cx<'a, Reason>,
     nodes: &'a [NodeId],
 }
 
@@ -64,6 +65,10 @@ impl<I: Isa> Emit for Outputs<'_, '_, I> {
         packet.set(NET.col, before);
         made
     }
+
+    fn lose(&mut self, reason: Reason, packets: u64) {
+        self.cx.count(reason, packets);
+    }
 }
 
 impl Node for MakeNode {
@@ -80,7 +85,11 @@ impl Node for MakeNode {
             .extend((0..self.outputs).map(|port| v.edge(Port(port))));
         let (element, nodes) = (&mut self.element, &self.nodes);
         v.replicate(|packet, replicator| {
-            let mut outputs = Outputs { replicator, nodes };
+            let mut outputs = Outputs {
+                replicator,
+                cx,
+                nodes,
+            };
             match element.packet(packet, &mut outputs, cx.now_ns()) {
                 PacketAction::Replaced => ReplicateAction::Replaced,
                 PacketAction::Go(verdict) => match verdict.resolve(nodes.len()) {

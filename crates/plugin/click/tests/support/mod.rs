@@ -107,7 +107,8 @@ impl Bench {
     pub fn drops(&self) -> Vec<(String, String, u64)> {
         let mut all = Vec::new();
         for row in self.engine.counters() {
-            if row.count > 0 && row.node.starts_with("click/") {
+            let is_ours = row.node.starts_with("click/") || row.node == volley_graph::DROP_NODE;
+            if row.count > 0 && is_ours {
                 all.push((row.node, row.info.name.to_owned(), row.count));
             }
         }

@@ -191,6 +191,10 @@ class Client:
         query = f"?form={urllib.parse.quote(form)}" + ("" if commit is None else f"&commit={commit}")
         return self.call("GET", f"/v1/config/export{query}").decode()
 
+    def do(self, verb: str, body: Request) -> Dict[str, Any]:
+        """Carries out a verb: `do("click-write", {"handler": "c.reset_counts", "value": ""})`."""
+        return self._json("POST", f"/v1/do/{urllib.parse.quote(verb, safe='')}", body)
+
     def metrics(self) -> str:
         """Figures in Prometheus' text format."""
         return self.call("GET", "/metrics").decode()

@@ -81,4 +81,16 @@ pub const ITEMS: &[Item] = &[
             "--include-ignored",
         ]),
     ),
+    item(
+        "python",
+        "graphs that the Python client wires, changes under traffic and stops, in a daemon",
+        Work::Command(&[
+            "test",
+            "--workspace",
+            "--test",
+            "http",
+            "--",
+            "the_python_client",
+        ]),
+    ),
 ];

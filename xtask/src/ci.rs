@@ -4,7 +4,9 @@ use crate::ahead::{Ahead, BUILD};
 use crate::home::Home;
 use crate::report::{Fail, Outcome, Pass, Report, Skip};
 use crate::run::Program;
-use crate::{budget, cargo_test, disk, docs, fresh, install, readme, sanitize, suite, tidy};
+use crate::{
+    budget, cargo_test, disk, docs, fresh, install, readme, sanitize, suite, tidy, tutorial,
+};
 
 /// Extent of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,15 +128,20 @@ fn fmt(home: &Home) -> Outcome {
 }
 
 fn clippy(home: &Home) -> Outcome {
-    plain(Program::cargo(home).args([
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--locked",
-        "--",
-        "-D",
-        "warnings",
-    ]))
+    let targets = ["--all-targets", "--locked"];
+    let lints = Program::cargo(home)
+        .args(["clippy", "--workspace"])
+        .args(targets)
+        .args(["--", "-D", "warnings"]);
+    // A plugin outside of the workspace compiles: the SDK has what it had.
+    let plugin = Program::cargo(home)
+        .arg("check")
+        .args(targets)
+        .dir(&home.root.join(tutorial::FOLDER))
+        .env("CARGO_TARGET_DIR", &home.target);
+    let mut all = [lints, plugin].into_iter();
+    let done = all.try_for_each(|cargo| cargo.require().map(|_| ()));
+    Outcome::of(done.map(|()| "the workspace; the tutorial's plugin compiles".to_owned()))
 }
 
 fn rustdoc(home: &Home) -> Outcome {
@@ -217,7 +224,7 @@ pub fn outside(home: &Home) -> Outcome {
         .env("CARGO_TARGET_DIR", &home.target);
     let done = tests
         .require()
-        .and_then(|_| crate::tutorial::test(home).map(|_| ()));
+        .and_then(|_| tutorial::test(home).map(|_| ()));
     let what =
         "command line, file, HTTP, OpenAPI, difference, rollback, reference; the tutorial's plugin";
     Outcome::of(done.map(|()| what.to_owned()))

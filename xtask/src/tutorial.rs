@@ -5,7 +5,8 @@ use crate::install;
 use crate::run::Program;
 use std::path::{Path, PathBuf};
 
-const FOLDER: &str = "docs/tutorial/ip-in-ip";
+/// From the root.
+pub const FOLDER: &str = "docs/tutorial/ip-in-ip";
 /// Frames and what becomes of them, and the program that builds them by scapy.
 const FRAMES: [&str; 2] = ["tests/frames.txt", "tests/frames.py"];
 

@@ -244,6 +244,23 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         or_all(self.frame.words(POS)) & CHAINED != 0
     }
 
+    /// `K` header words of one packet, as [`Vector::words`] loads them: for code that handles few packets row by row
+    /// ([`Isa::FEW`]).
+    #[inline(always)]
+    pub fn head<const K: usize>(&self, row: usize, offset: usize) -> [u32; K] {
+        const { assert!(4 * K <= READABLE / 2) };
+        let offset = offset.min(READABLE - 4 * K);
+        // SAFETY: the row owns its buffer, READABLE bytes follow its position, and `offset` plus the words are within
+        // them.
+        let words = unsafe {
+            self.place(row)
+                .add(offset)
+                .cast::<[[u8; 4]; K]>()
+                .read_unaligned()
+        };
+        words.map(u32::from_be_bytes)
+    }
+
     /// The first `N` bytes of one packet, for writing: as [`Vector::apply`], for code that works row by row.
     #[inline(always)]
     pub fn front<const N: usize>(&mut self, row: usize) -> &mut [u8; N] {

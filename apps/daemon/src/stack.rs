@@ -368,11 +368,17 @@ impl Stack {
         self.owners.borrow_mut().query(asked)
     }
 
-    /// Whether every worker uses every change so far. Frees what changes have replaced.
+    /// Whether every worker uses every change so far. Frees what changes have replaced, and goes on with work in slices.
     pub fn settled(&self) -> bool {
         self.fib.borrow_mut().reclaim();
+        let counts = self.count_more();
         let stays = self.worker_set.borrow_mut().tend();
-        self.engine.borrow().settled() && stays
+        self.engine.borrow().settled() && stays && !counts
+    }
+
+    /// Counts the next slice of the routes that are to be counted alone; true if others remain.
+    pub(crate) fn count_more(&self) -> bool {
+        self.fib.borrow_mut().count_more()
     }
 
     /// Whether any capture is active.

@@ -1,8 +1,9 @@
-//! The control thread answers while others change, compare and commit a large configuration, and completion offers the names of
-//! objects meanwhile.
+//! The control thread answers while others change, compare and commit a large configuration, and while many routes get counters;
+//! completion offers the names of objects meanwhile.
 //!
 //! `VOLLEY_ROUTES` sets the number of routes (default 50,000), `VOLLEY_ANSWER_MS` the longest time of an answer (default 2,000,
-//! because other tests use the cores). `cargo xtask show hostile` runs it with 962,000 routes and 100 ms.
+//! because other tests use the cores). `cargo xtask show hostile` runs it with 962,000 routes and 100 ms. Counters are tested with
+//! 200,000 routes at least.
 
 mod support;
 
@@ -149,6 +150,65 @@ fn the_control_thread_answers_while_a_large_configuration_changes() {
     let longest = answers.longest.into_inner().unwrap();
     let limit = Duration::from_millis(limit);
     println!("{count} routes, longest answers: {longest:?}, at most {limit:?}");
+    let slow: Vec<_> = longest.iter().filter(|(_, took)| **took > limit).collect();
+    assert!(slow.is_empty(), "longer than {limit:?}: {slow:?}");
+}
+
+/// Resident bytes of a process.
+fn resident(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:"));
+    let kib = line.unwrap().trim().trim_end_matches(" kB");
+    kib.parse::<u64>().unwrap() << 10
+}
+
+/// Most bytes that a counted route takes, its part of longer arrays included.
+const COUNTED: u64 = 160;
+
+#[test]
+fn the_control_thread_answers_while_many_routes_get_counters() {
+    let (count, limit) = (
+        number("VOLLEY_ROUTES", 200_000).max(200_000),
+        number("VOLLEY_ANSWER_MS", 2000),
+    );
+    let daemon = Daemon::start(PLAIN, &[]);
+    let socket = daemon.folder.file("s.http.sock");
+    let answers = Answers::default();
+    let (mut before, mut after) = (0, 0);
+    std::thread::scope(|scope| {
+        let end = End(&answers);
+        scope.spawn(|| answers.measure(&mut Http::connect(&socket)));
+        let body = serde_json::to_vec(&routes(count)).unwrap();
+        let mut http = Http::connect(&socket);
+        let (status, answer) = answers.phase("transaction", || {
+            http.call("POST", "/v1/transactions", &body)
+        });
+        assert_eq!(status, 200, "{}", text(&answer));
+        before = resident(daemon.pid());
+        answers.phase("counters", || {
+            daemon.ok("set ip route-counter 0.0.0.0/0 longer")
+        });
+        after = resident(daemon.pid());
+        let one = daemon.json("show ip fib 20.0.0.0/24");
+        assert_eq!(
+            one["tables"][0]["routes"][0]["counters"]["routes"],
+            json!(1),
+            "{one}"
+        );
+        answers.phase("no counters", || {
+            daemon.ok("set ip route-counter del 0.0.0.0/0")
+        });
+        answers.phase("counters again", || {
+            daemon.ok("set ip route-counter 0.0.0.0/0 longer")
+        });
+        drop(end);
+    });
+    let longest = answers.longest.into_inner().unwrap();
+    let limit = Duration::from_millis(limit);
+    println!("{count} routes, longest answers: {longest:?}, at most {limit:?}");
+    let each = after.saturating_sub(before) / count;
+    println!("{each} bytes for each counted route, at most {COUNTED}");
+    assert!(each <= COUNTED, "{each}");
     let slow: Vec<_> = longest.iter().filter(|(_, took)| **took > limit).collect();
     assert!(slow.is_empty(), "longer than {limit:?}: {slow:?}");
 }

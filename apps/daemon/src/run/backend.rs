@@ -329,6 +329,9 @@ impl Daemon {
 
     /// Waits until every worker uses every change.
     async fn settle(&self) -> Result<(), ModelError> {
+        while self.stack.count_more() {
+            yield_now().await;
+        }
         let until = Instant::now() + PATIENCE;
         while !self.stack.settled() {
             if Instant::now() > until {

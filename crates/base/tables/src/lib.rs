@@ -5,6 +5,7 @@
 //! - [`exchange`]: bounded rings from one thread to another, and the epochs that keep order across several of them.
 //! - [`notices`]: one word that shows whether anything was enqueued in any of several queues.
 //! - [`lpm4`], [`lpm6`]: longest-prefix match from addresses to 31-bit leaf ids. Leaf 0 means "no route".
+//! - [`Pages`]: large zeroed arrays.
 //! - [`mac`]: exact match from 64-bit keys (a MAC address and its bridge domain) to entries, with marks of use.
 //!
 //! The control thread owns the writer halves ([`Lpm4`], [`Lpm6`], [`MacTable`], [`Publisher`]); workers hold the cloneable
@@ -27,6 +28,7 @@ pub use error::LpmError;
 pub use lpm4::{Lpm4, Lpm4Snap, Lpm4View};
 pub use lpm6::{Lpm6, Lpm6Snap, Lpm6View};
 pub use mac::{MacSnap, MacTable, MacView};
+pub use pages::{Pages, Zeroed};
 pub use qsbr::{Domain, Guard, Publisher, Reader, Snap};
 
 /// The largest leaf id a table can hold.

@@ -1,7 +1,7 @@
 //! Large zeroed arrays, on huge pages if the kernel has them.
 //!
 //! Random lookups in a table of several MiB miss the TLB on 4 KiB pages. The memory is reserved, not touched:
-//! pages that are never written cost nothing.
+//! pages that are never written cost nothing. No page contains other memory.
 
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -15,7 +15,7 @@ const HUGE: usize = 2 << 20;
 ///
 /// # Safety
 /// All-zero bytes are a valid value, no value needs dropping, and the alignment is at most a page.
-pub(crate) unsafe trait Zeroed {}
+pub unsafe trait Zeroed {}
 
 // SAFETY: atomics of plain integers: zero is a value, nothing to drop, naturally aligned.
 unsafe impl Zeroed for AtomicU16 {}
@@ -25,9 +25,11 @@ unsafe impl Zeroed for AtomicU8 {}
 unsafe impl Zeroed for AtomicU32 {}
 // SAFETY: as above.
 unsafe impl Zeroed for AtomicU64 {}
+// SAFETY: the values follow each other without gaps, and each may be zeroed memory.
+unsafe impl<T: Zeroed, const N: usize> Zeroed for [T; N] {}
 
 /// An array of `len` zeroed values of `T`.
-pub(crate) struct Pages<T> {
+pub struct Pages<T> {
     map: MmapMut,
     /// The offset of the first value in `map`, in bytes.
     start: usize,
@@ -37,7 +39,7 @@ pub(crate) struct Pages<T> {
 
 impl<T: Zeroed> Pages<T> {
     /// Reserves the array. Like any allocation, this aborts when the system has no memory left.
-    pub(crate) fn new(len: usize) -> Self {
+    pub fn new(len: usize) -> Self {
         let bytes = len * size_of::<T>();
         let slack = if bytes >= HUGE { HUGE } else { 0 };
         let size = (bytes + slack).max(1);
@@ -63,7 +65,7 @@ impl<T: Zeroed> Pages<T> {
     }
 
     /// The bytes of the array.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.len * size_of::<T>()
     }
 }

@@ -1,4 +1,5 @@
-//! Counters of routes against a linear model: a list of routes, searched from one end to the other for each packet.
+//! Counters of routes against a linear model: a list of routes, searched from one end to the other for each packet. Many routes
+//! are counted in slices, between which routes change and packets pass.
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -253,4 +254,87 @@ proptest! {
             prop_assert_eq!((prefix, count), (one(n), RouteCount { packets, bytes: 100 * packets }));
         }
     }
+}
+
+/// Many /24 routes with four sets of paths in turn.
+fn many(fib: &mut Fib, count: u32) {
+    let sets: Vec<_> = (0..4).map(paths).collect();
+    let rows: Vec<_> = (0..count).map(|n| (many_at(n).addr(), 24, n % 4)).collect();
+    fib.load::<V4>(0, Source::Static, &sets, &rows).unwrap();
+}
+
+fn many_at(n: u32) -> Prefix<V4> {
+    Prefix::around(0x1400_0000 + (n << 8), 24)
+}
+
+#[test]
+fn many_routes_are_counted_in_slices_while_routes_change() {
+    const COUNT: u32 = 20_000;
+    let domain = Domain::new();
+    let mut fib = fib(&domain);
+    let plane = fib.dataplane4();
+    let (counters, mut reader) = (plane.counters(0), domain.register());
+    many(&mut fib, COUNT);
+    let before = fib.stats();
+    let all = Prefix::<V4>::around(0, 0);
+    let mut pass = |fib: &mut Fib, n: u32| {
+        let guard = reader.guard();
+        let view = plane.read(guard);
+        let leaf = view.lpm(0).lookup(many_at(n).addr());
+        counters.read(guard).add(leaf, 1, 100);
+        assert_eq!(
+            view.resolve(leaf),
+            fib.show(0, many_at(n)).unwrap().buckets[0].dpo
+        );
+        reader.quiescent();
+        fib.reclaim();
+    };
+    assert_eq!(fib.count_route(0, all, Some(true)), Ok(true));
+    let (mut slices, mut at) = (1, 0);
+    while fib.count_more() {
+        slices += 1;
+        let counted = fib.counted_routes::<V4>(0).len() as u32;
+        assert!(counted < COUNT + 5, "{counted} after {slices} slices");
+        // A route that may be counted already or not: it is from now on.
+        fib.set_route(0, many_at(at), Source::Static, &paths(1))
+            .unwrap();
+        pass(&mut fib, at);
+        fib.remove_route(0, many_at(at + 1), Source::Static)
+            .unwrap();
+        fib.set_route(0, many_at(COUNT + at), Source::Static, &paths(2))
+            .unwrap();
+        pass(&mut fib, COUNT + at);
+        at += 4;
+    }
+    assert!(slices >= COUNT / 2048, "{slices} slices");
+    let shown: BTreeMap<_, _> = fib.counted_routes::<V4>(0).into_iter().collect();
+    // The built-in routes are counted too: the default route and four special ones.
+    assert_eq!(shown.len() as u32, COUNT + 5);
+    let one = RouteCount {
+        packets: 1,
+        bytes: 100,
+    };
+    for n in (0..at).step_by(4) {
+        assert_eq!(shown[&many_at(COUNT + n)], one, "{n}");
+        assert_eq!(fib.show(0, many_at(n)).unwrap().count.unwrap().1, 1);
+    }
+    let counted = fib.stats();
+    assert_eq!(
+        counted.lists, before.lists,
+        "counted routes share the lists"
+    );
+    // One change of a neighbour reaches the counted routes.
+    fib.set_neighbor(0, [192, 0, 2, 1].into(), volley_fib::Neighbor::new([6; 6]))
+        .unwrap();
+    (1..40).for_each(|n| pass(&mut fib, 4 * n + 1 + COUNT / 2));
+    // Back again, with a removal of the mark before the slices have ended.
+    assert_eq!(fib.count_route(0, all, None), Ok(true));
+    assert_eq!(fib.count_route(0, many_at(5000), Some(false)), Ok(true));
+    while fib.count_more() {}
+    pass(&mut fib, 5000);
+    let shown = fib.counted_routes::<V4>(0);
+    assert_eq!(shown, [(many_at(5000), one)]);
+    assert_eq!(fib.count_route(0, many_at(5000), None), Ok(true));
+    assert_eq!(fib.stats().lists, before.lists);
+    assert!(fib.stats().dataplane_bytes < counted.dataplane_bytes);
 }

@@ -89,6 +89,7 @@ impl Fib {
         let index = self.model_result(index)?;
         let (mut set, mut places) = (RouteSet::default(), HashMap::new());
         for (prefix, list) in self.lists_of::<F>(index, source) {
+            let list = self.res.leaves.root(list);
             let at = *places.entry(list).or_insert_with(|| {
                 set.sets.push(self.written_paths::<F>(number, list));
                 set.sets.len() as u32 - 1

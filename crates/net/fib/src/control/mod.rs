@@ -67,7 +67,8 @@ impl Fib {
         self.model_result(done).map(|()| Applied::one())
     }
 
-    /// Counts the route of a prefix by itself (`Some(true)`: and those of the prefixes inside it), or ends that.
+    /// Counts the route of a prefix by itself (`Some(true)`: and those of the prefixes inside it), or ends that. Many routes
+    /// follow in slices ([`Self::count_more`]).
     pub(crate) fn route_counter(
         &mut self,
         table: u32,

@@ -38,6 +38,7 @@ impl Fib {
             return Ok(set);
         };
         for (prefix, list) in table.routes.iter() {
+            let list = self.res.leaves.root(list);
             let at = *places.entry(list).or_insert_with(|| {
                 let own = self.res.source_of(list).is_some_and(|s| s.is_own());
                 let ways = own.then(|| self.ways(list)).filter(|w| !w.is_empty())?;

@@ -42,7 +42,7 @@ pub(crate) struct LoadBalances {
     ids: Slots,
     /// Packets that followed each leaf.
     pub counters: LeafCounters,
-    /// Range of each group, by leaf.
+    /// Range of each group, by leaf; leaves after the last group are not in it.
     ranges: Vec<Option<Range>>,
     free: Vec<Vec<u32>>,
     deferred: VecDeque<(u64, Range)>,
@@ -73,12 +73,13 @@ impl LoadBalances {
         let id = self.ids.take();
         let i = id as usize;
         self.lbs.cell(i).store(Dpo::NO_ROUTE.0, Ordering::Release);
-        self.groups.reserve(i + 1);
         self.counters.begin(id);
-        if self.ranges.len() <= i {
-            self.ranges.resize(i + 1, None);
-        }
         id
+    }
+
+    /// Makes room for more leaves at once.
+    pub fn reserve(&mut self, more: usize) {
+        self.counters.reserve(more);
     }
 
     /// Frees a leaf that no table and no load balance names any more.
@@ -104,6 +105,9 @@ impl LoadBalances {
         let group = Dpo::new(DpoKind::Multi, id);
         if self.dpo(id) == group && self.group(id) == dpos {
             return;
+        }
+        if self.ranges.len() <= id as usize {
+            self.ranges.resize(id as usize + 1, None);
         }
         let old = self.ranges[id as usize];
         let range = self.take_range(dpos.len());

@@ -1,18 +1,17 @@
 //! Counters of leaves: the packets that followed a route, and their bytes.
 //!
-//! While no route is counted, the arrays are empty: a worker sees that once for each vector, and counts nothing. Each worker counts in its own array, and no cache line contains counters of two workers. The control thread adds the
-//! arrays up. To grow, it publishes longer arrays of zeros; it adds the counters of the shorter ones to its own part of the
-//! sums when no worker counts in them any more. So no packet is lost.
+//! While no route is counted, the arrays are empty: a worker sees that once for each vector, and counts nothing. Each worker
+//! counts in its own array, whose pages contain nothing else. The control thread adds the arrays up. To grow, it publishes
+//! longer arrays of zeros; it adds the counters of the shorter ones to its own part of the sums when no worker counts in them
+//! any more. So no packet is lost. The end of an array that no leaf uses yet takes no memory.
 
 use std::collections::VecDeque;
 use std::ops::Add;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use volley_tables::{Domain, Guard, Publisher, Snap};
+use volley_tables::{Domain, Guard, Pages, Publisher, Snap};
 
-/// Counters at both ends of an array that are not used: a cache line each, because other memory begins and ends there.
-const MARGIN: usize = 4;
 /// Leaves for which there are counters at least.
 const FIRST: usize = 64;
 
@@ -35,48 +34,33 @@ impl Add for RouteCount {
     }
 }
 
-/// The counters of a leaf on one worker.
-#[derive(Default)]
-#[repr(align(16))]
-struct Cell {
-    packets: AtomicU64,
-    bytes: AtomicU64,
-}
+/// The counters of a leaf on one worker: packets and bytes.
+type Cell = [AtomicU64; 2];
 
-impl Cell {
-    /// Adds by the only writer.
-    #[inline(always)]
-    fn add(&self, packets: u64, bytes: u64) {
-        let add = |cell: &AtomicU64, by| {
-            let now = cell.load(Ordering::Relaxed);
-            cell.store(now.wrapping_add(by), Ordering::Relaxed);
-        };
-        add(&self.packets, packets);
-        add(&self.bytes, bytes);
-    }
+/// The counters of one worker, by leaf.
+type Cells = Arc<Pages<Cell>>;
 
-    fn read(&self) -> RouteCount {
-        RouteCount {
-            packets: self.packets.load(Ordering::Relaxed),
-            bytes: self.bytes.load(Ordering::Relaxed),
-        }
-    }
-}
-
-/// The counters of one worker, leaf 0 behind the first [`MARGIN`].
-type Cells = Arc<[Cell]>;
-
-/// Counters of zero for a number of leaves; an empty array for none.
-fn cells(leaves: usize) -> Cells {
-    let margins = if leaves == 0 { 0 } else { 2 * MARGIN };
-    (0..leaves + margins).map(|_| Cell::default()).collect()
-}
-
-/// The counters of a leaf. An array may have some at its end for leaves that are not in use yet: a longer array is published
-/// before they are.
+/// Adds to a cell by its only writer.
 #[inline(always)]
-fn cell(cells: &[Cell], leaf: u32) -> Option<&Cell> {
-    cells.get(leaf as usize + MARGIN)
+fn add([packets, bytes]: &Cell, more: (u64, u64)) {
+    let add = |cell: &AtomicU64, by| {
+        let now = cell.load(Ordering::Relaxed);
+        cell.store(now.wrapping_add(by), Ordering::Relaxed);
+    };
+    add(packets, more.0);
+    add(bytes, more.1);
+}
+
+fn read([packets, bytes]: &Cell) -> RouteCount {
+    RouteCount {
+        packets: packets.load(Ordering::Relaxed),
+        bytes: bytes.load(Ordering::Relaxed),
+    }
+}
+
+/// Counters of zero for a number of leaves.
+fn cells(leaves: usize) -> Cells {
+    Arc::new(Pages::new(leaves))
 }
 
 /// Control thread's side.
@@ -89,7 +73,7 @@ pub(crate) struct LeafCounters {
     leaves: usize,
     /// Shorter arrays, each with the ticket of its replacement.
     replaced: VecDeque<(u64, Cells)>,
-    /// What the sum over all arrays lacks to the count of each leaf.
+    /// What the sum over all arrays lacks to the count of each leaf; leaves after its end lack nothing.
     base: Vec<RouteCount>,
 }
 
@@ -114,7 +98,7 @@ impl LeafCounters {
     /// Counts packets from now on, from zero, or no longer.
     pub fn set_on(&mut self, on: bool) {
         match (self.is_on(), on) {
-            (false, true) => self.grow(),
+            (false, true) => self.grow(self.used),
             (true, false) => {
                 for worker in &mut self.workers {
                     worker.publish(cells(0));
@@ -127,40 +111,74 @@ impl LeafCounters {
         }
     }
 
-    /// A leaf is in use from now on: its count begins at zero.
+    /// Makes room for more leaves at once: an array that grows step by step leaves several of half its length behind.
+    pub fn reserve(&mut self, more: usize) {
+        if self.is_on() && self.used + more > self.leaves {
+            self.grow(self.used + more);
+        }
+    }
+
+    /// A leaf is in use from now on: its count begins at zero. No worker counts on it yet.
     pub fn begin(&mut self, leaf: u32) {
         let at = leaf as usize;
-        self.used = self.used.max(at + 1);
+        if at >= self.used {
+            self.used = at + 1;
+            if self.is_on() && at >= self.leaves {
+                self.grow(self.used);
+            }
+            return;
+        }
+        let now = self.workers.iter().map(|worker| worker.current());
+        let arrays = now.chain(self.replaced.iter().map(|(_, cells)| cells));
+        for cell in arrays.filter_map(|cells| cells.get(at)) {
+            // A store would give memory to a page that no packet has needed.
+            if read(cell) != RouteCount::default() {
+                cell.iter()
+                    .for_each(|count| count.store(0, Ordering::Relaxed));
+            }
+        }
+        if let Some(base) = self.base.get_mut(at) {
+            *base = RouteCount::default();
+        }
+    }
+
+    /// The count of a leaf that workers may count on begins at zero again.
+    pub fn restart(&mut self, leaf: u32) {
         if !self.is_on() {
             return;
         }
-        if at >= self.leaves {
-            self.grow();
-        }
         let counted = self.of_arrays(leaf);
-        self.base[at] = RouteCount {
+        *self.base_of(leaf as usize) = RouteCount {
             packets: counted.packets.wrapping_neg(),
             bytes: counted.bytes.wrapping_neg(),
         };
     }
 
-    /// Publishes arrays for all leaves in use.
-    fn grow(&mut self) {
-        let leaves = self.used.next_power_of_two().max(FIRST);
+    fn base_of(&mut self, at: usize) -> &mut RouteCount {
+        if self.base.len() <= at {
+            self.base.resize(at + 1, RouteCount::default());
+        }
+        &mut self.base[at]
+    }
+
+    /// Publishes arrays for this many leaves.
+    fn grow(&mut self, leaves: usize) {
+        let leaves = leaves.next_power_of_two().max(FIRST);
         for worker in &mut self.workers {
             let old = worker.current().clone();
             let ticket = worker.publish(cells(leaves));
-            self.replaced.push_back((ticket, old));
+            if !old.is_empty() {
+                self.replaced.push_back((ticket, old));
+            }
         }
-        self.base.resize(leaves, RouteCount::default());
         self.leaves = leaves;
     }
 
     fn of_arrays(&self, leaf: u32) -> RouteCount {
         let now = self.workers.iter().map(|worker| worker.current());
         let arrays = now.chain(self.replaced.iter().map(|(_, cells)| cells));
-        let read = arrays.filter_map(|cells| Some(cell(cells, leaf)?.read()));
-        read.fold(RouteCount::default(), Add::add)
+        let counts = arrays.filter_map(|cells| cells.get(leaf as usize).map(read));
+        counts.fold(RouteCount::default(), Add::add)
     }
 
     /// The count of a leaf.
@@ -169,25 +187,28 @@ impl LeafCounters {
         base + self.of_arrays(leaf)
     }
 
-    /// Adds the counters of arrays in which no worker counts any more to the sums.
+    /// Adds the counters of an array in which no worker counts any more to the sums: of one array in each call, because it may
+    /// be long.
     pub fn reclaim(&mut self) {
-        while let Some((ticket, cells)) = self.replaced.front() {
-            if !self.domain.passed(*ticket) {
-                break;
+        let next = self.replaced.front();
+        if next.is_none_or(|(ticket, _)| !self.domain.passed(*ticket)) {
+            return;
+        }
+        let Some((_, cells)) = self.replaced.pop_front() else {
+            return;
+        };
+        for (at, count) in cells.iter().map(read).enumerate() {
+            if count != RouteCount::default() {
+                let base = self.base_of(at);
+                *base = *base + count;
             }
-            // An empty array has no margin.
-            for (base, cell) in self.base.iter_mut().zip(cells.iter().skip(MARGIN)) {
-                *base = *base + cell.read();
-            }
-            self.replaced.pop_front();
         }
     }
 
-    /// Bytes of the arrays.
+    /// Bytes of the arrays; pages without counts take no memory.
     pub fn bytes(&self) -> usize {
-        let cells = |worker: &Publisher<Cells>| worker.current().len() * size_of::<Cell>();
-        let arrays: usize = self.workers.iter().map(cells).sum();
-        arrays + self.base.len() * size_of::<RouteCount>()
+        let arrays = self.workers.iter().map(|worker| worker.current().bytes());
+        arrays.sum::<usize>() + self.base.len() * size_of::<RouteCount>()
     }
 
     /// Handles of the workers, by number.
@@ -206,7 +227,7 @@ impl CounterSnap {
     #[inline(always)]
     pub fn read<'g>(&'g self, guard: Guard<'g>) -> CounterView<'g> {
         CounterView {
-            cells: self.0.as_ref().map_or(&[], |snap| snap.read(guard)),
+            cells: self.0.as_ref().map_or(&[], |snap| &**snap.read(guard)),
             snap: self,
             guard,
         }
@@ -231,8 +252,8 @@ impl CounterView<'_> {
     /// Counts packets that follow the route of a leaf.
     #[inline(always)]
     pub fn add(&self, leaf: u32, packets: u64, bytes: u64) {
-        match cell(self.cells, leaf) {
-            Some(cell) => cell.add(packets, bytes),
+        match self.cells.get(leaf as usize) {
+            Some(cell) => add(cell, (packets, bytes)),
             None => add_newest(self.snap, self.guard, leaf, (packets, bytes)),
         }
     }
@@ -242,9 +263,9 @@ impl CounterView<'_> {
 /// passed by value: a reference would keep its address in memory, to be loaded for each packet.
 #[cold]
 #[inline(never)]
-fn add_newest(snap: &CounterSnap, guard: Guard<'_>, leaf: u32, (packets, bytes): (u64, u64)) {
-    if let Some(cell) = cell(snap.read(guard).cells, leaf) {
-        cell.add(packets, bytes);
+fn add_newest(snap: &CounterSnap, guard: Guard<'_>, leaf: u32, more: (u64, u64)) {
+    if let Some(cell) = snap.read(guard).cells.get(leaf as usize) {
+        add(cell, more);
     }
 }
 
@@ -275,11 +296,14 @@ mod tests {
         old.add(1000, 1, 7);
         old.add(5000, 1, 7);
         counters.reclaim();
-        // Of each worker the array before, and the empty one from before packets were counted.
-        assert_eq!(counters.replaced.len(), 4);
+        assert_eq!(counters.replaced.len(), 2);
         for reader in &mut readers {
             reader.quiescent();
         }
+        assert_eq!(counters.count(3), count(4, 160));
+        counters.reclaim();
+        assert_eq!(counters.replaced.len(), 1, "one array in a call");
+        assert_eq!(counters.count(3), count(4, 160));
         counters.reclaim();
         assert!(counters.replaced.is_empty());
         let new = snaps[0].read(readers[0].guard());
@@ -326,12 +350,25 @@ mod tests {
     }
 
     #[test]
-    fn workers_share_no_cache_line() {
-        let cells = cells(FIRST);
-        let of = |leaf| cell(&cells, leaf).unwrap();
-        let (first, last) = (of(0), of(FIRST as u32 - 1));
-        let line = |cell: &Cell| std::ptr::from_ref(cell).addr() / 64;
-        assert!(line(first) > line(&cells[0]));
-        assert!(line(last) < line(&cells[cells.len() - 1]));
+    fn a_count_restarts_under_a_worker_and_reserved_room_needs_no_growth() {
+        let domain = Domain::new();
+        let mut counters = LeafCounters::new(&domain, 1);
+        let (snap, reader) = (&counters.snaps()[0], domain.register());
+        counters.begin(7);
+        counters.restart(7);
+        counters.set_on(true);
+        counters.reserve(1000);
+        let published = counters.replaced.len();
+        let view = snap.read(reader.guard());
+        view.add(7, 2, 90);
+        counters.restart(7);
+        view.add(7, 1, 30);
+        assert_eq!(counters.count(7), count(1, 30));
+        (8..1000).for_each(|leaf| counters.begin(leaf));
+        view.add(999, 4, 400);
+        assert_eq!(counters.count(999), count(4, 400));
+        assert_eq!(counters.replaced.len(), published);
+        counters.begin(7);
+        assert_eq!(counters.count(7), count(0, 0));
     }
 }

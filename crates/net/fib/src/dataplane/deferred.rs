@@ -8,6 +8,9 @@ use std::sync::Arc;
 
 use volley_tables::Domain;
 
+/// Waiting indexes for which memory is kept.
+const KEPT: usize = 1024;
+
 /// Allocates small indexes, and reuses freed ones after the grace period.
 pub(crate) struct Slots {
     domain: Arc<Domain>,
@@ -50,6 +53,9 @@ impl Slots {
             }
             self.deferred.pop_front();
             self.free.push(index);
+        }
+        if self.deferred.is_empty() && self.deferred.capacity() > KEPT {
+            self.deferred.shrink_to(KEPT);
         }
     }
 

@@ -1,12 +1,13 @@
-//! Prefixes of counted routes. A counted route has its own path list, and with it its own counters. All other routes share
-//! those of their source and paths.
-
-use std::collections::BTreeSet;
+//! Prefixes of counted routes. A counted route has its own leaf, and with it its own counters. All other routes share those of
+//! their source and paths.
 
 use hashbrown::HashMap;
 
 use super::routes::Routes;
 use crate::family::{Family, Prefix};
+
+/// Up to this many prefixes are compared one by one.
+const FEW: usize = 8;
 
 /// Prefixes of a table whose routes are counted; true: the routes of all prefixes inside it too.
 pub(crate) struct Counted<F: Family>(HashMap<Prefix<F>, bool>);
@@ -20,8 +21,14 @@ impl<F: Family> Default for Counted<F> {
 impl<F: Family> Counted<F> {
     /// Whether the route of a prefix is counted.
     pub fn has(&self, prefix: Prefix<F>) -> bool {
+        if self.0.len() <= FEW {
+            let is_in =
+                |mark: &Prefix<F>| mark.len() < prefix.len() && mark.contains(prefix.addr());
+            let mut marks = self.0.iter();
+            return marks.any(|(mark, longer)| *mark == prefix || *longer && is_in(mark));
+        }
         let covers = |len| self.0.get(&Prefix::around(prefix.addr(), len)) == Some(&true);
-        !self.0.is_empty() && (self.0.contains_key(&prefix) || (0..prefix.len()).any(covers))
+        self.0.contains_key(&prefix) || (0..prefix.len()).any(covers)
     }
 
     /// Marks a prefix, or removes its mark; returns the mark that it had.
@@ -42,10 +49,13 @@ impl<F: Family> Counted<F> {
     }
 
     /// The counted routes of a table, in order.
-    pub fn routes(&self, routes: &Routes<F>) -> BTreeSet<Prefix<F>> {
+    pub fn routes(&self, routes: &Routes<F>) -> Vec<Prefix<F>> {
         let prefixes = self.0.iter();
         let prefixes = prefixes.flat_map(|(prefix, longer)| inside(routes, *prefix, *longer));
-        prefixes.collect()
+        let mut all: Vec<_> = prefixes.collect();
+        all.sort_unstable();
+        all.dedup();
+        all
     }
 }
 

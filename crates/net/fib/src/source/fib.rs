@@ -14,7 +14,6 @@ use volley_tables::Domain;
 use super::facts::{Automatic, Neighbor};
 use super::path::{ListKey, Path, Via, host_paths};
 use super::resolver::Resolver;
-use super::routes::MAX_LISTS;
 use super::table::Table;
 use super::tables::{Side, Tables};
 use crate::dataplane::{DropWhy, Fib4Snap, Fib6Snap};
@@ -47,6 +46,9 @@ pub struct Fib {
     /// Interfaces whose new addresses are unused until [`Fib::set_usable`].
     pub(crate) careful: BTreeSet<u32>,
 }
+
+/// The leaves of counted routes that are being loaded.
+type Own<F> = HashMap<Prefix<F>, u32>;
 
 /// Sizes of the FIB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -185,7 +187,7 @@ impl Fib {
         if let Some(prefix) = table.counted.any() {
             return Some(format!("route counter {prefix}"));
         }
-        let looks_in = res.lists().any(|l| {
+        let looks_in = res.leaves.lists().any(|l| {
             l.key.af == F::AF
                 && l.key
                     .paths
@@ -248,17 +250,7 @@ impl Fib {
         self.put(index, prefix, source, list)
     }
 
-    /// The list of these paths with one more reference; it replaces the list `before`. The paths have been checked.
-    pub(crate) fn hold<F: Side>(
-        &mut self,
-        source: Source,
-        paths: &[Path],
-        before: Option<u32>,
-    ) -> Result<u32, FibError> {
-        self.hold_key::<F>(ListKey::new(F::AF, source, paths), before)
-    }
-
-    /// As [`Self::hold`], for one route: a counted one gets its own list.
+    /// As [`Self::hold`], for one route, whose leaf was `before`: a counted one gets its own leaf.
     pub(crate) fn hold_for<F: Side>(
         &mut self,
         index: u32,
@@ -267,21 +259,24 @@ impl Fib {
         paths: &[Path],
         before: Option<u32>,
     ) -> Result<u32, FibError> {
-        let mut key = ListKey::new(F::AF, source, paths);
-        if self
-            .table::<F>(index)
-            .is_some_and(|table| table.counted.has(prefix))
-        {
-            key.route = Some((index, F::wide(prefix.addr()), prefix.len()));
-        }
-        self.hold_key::<F>(key, before)
+        let list = self.hold::<F>(source, paths, before)?;
+        let is_counted = |table: &Table<F>| table.counted.has(prefix);
+        Ok(match self.table(index).is_some_and(is_counted) {
+            true => self.res.count_alone(list, before),
+            false => list,
+        })
     }
 
-    fn hold_key<F: Side>(&mut self, key: ListKey, before: Option<u32>) -> Result<u32, FibError> {
+    /// The list of these paths with one more reference; it replaces the list `before`. The paths have been checked.
+    pub(crate) fn hold<F: Side>(
+        &mut self,
+        source: Source,
+        paths: &[Path],
+        before: Option<u32>,
+    ) -> Result<u32, FibError> {
+        self.room_for(0)?;
+        let key = ListKey::new(F::AF, source, paths);
         let (res, tables) = F::side_mut(self);
-        if res.len() >= MAX_LISTS as usize - 1 {
-            return Err(FibError::TooManyLists { limit: MAX_LISTS });
-        }
         Ok(res.hold(key, before, |table, addr| {
             tables.cover(table, F::from_wide(addr))
         }))
@@ -455,22 +450,22 @@ impl Fib {
         done
     }
 
-    /// The lists of rows whose routes are counted, by row.
+    /// The leaves of counted routes among rows; the last row of a prefix is used.
     fn counted_lists<F: Side>(
         &mut self,
         index: u32,
         source: Source,
         hops: &[Vec<Path>],
         rows: &[(F::Addr, u8, u32)],
-    ) -> Result<HashMap<usize, u32>, FibError> {
-        let mut own = HashMap::new();
+    ) -> Result<Own<F>, FibError> {
+        let mut own = Own::default();
         if self
             .table::<F>(index)
             .is_none_or(|table| table.counted.is_empty())
         {
             return Ok(own);
         }
-        for (row, &(addr, len, hop)) in rows.iter().enumerate() {
+        for &(addr, len, hop) in rows {
             let (prefix, paths) = (Prefix::<F>::around(addr, len), hops.get(hop as usize));
             let is_counted = |table: &Table<F>| table.counted.has(prefix);
             let (Some(paths), true) = (paths, self.table(index).is_some_and(is_counted)) else {
@@ -478,12 +473,16 @@ impl Fib {
             };
             let before = self.list_of(index, prefix, source);
             match self.hold_for(index, prefix, source, paths, before) {
-                Ok(list) => own.insert(row, list),
+                Ok(leaf) => {
+                    if let Some(replaced) = own.insert(prefix, leaf) {
+                        self.res.release(replaced, 1);
+                    }
+                }
                 Err(error) => {
                     own.values().for_each(|l| self.res.release(*l, 1));
                     return Err(error);
                 }
-            };
+            }
         }
         Ok(own)
     }
@@ -512,21 +511,21 @@ impl Fib {
         &mut self,
         index: u32,
         source: Source,
-        (lists, own): (&[u32], &HashMap<usize, u32>),
+        (lists, own): (&[u32], &Own<F>),
         rows: &[(F::Addr, u8, u32)],
     ) -> Result<usize, FibError> {
         let (res, tables) = F::side_mut(self);
         let Some(table) = tables.get_mut(index) else {
             return Ok(0);
         };
-        let list_of = |row: usize, hop: u32| {
-            let list = own.get(&row).or(lists.get(hop as usize));
-            list.copied().unwrap_or(0)
+        let list_of = |prefix: &Prefix<F>, hop: u32| {
+            let own = own.get(prefix).filter(|_| !own.is_empty());
+            own.or(lists.get(hop as usize)).copied().unwrap_or(0)
         };
-        let routes = rows
-            .iter()
-            .enumerate()
-            .map(|(row, &(addr, len, hop))| (Prefix::around(addr, len), list_of(row, hop)));
+        let routes = rows.iter().map(|&(addr, len, hop)| {
+            let prefix = Prefix::around(addr, len);
+            (prefix, list_of(&prefix, hop))
+        });
         let [fresh, known] = table.claim(routes);
         let failed = |source| FibError::Lpm {
             prefix: "the routes were not loaded".into(),

@@ -130,6 +130,7 @@ impl Fib {
         let own = |s| matches!(s, Source::Interface | Source::Adjacency | Source::Autoconf);
         let list = self
             .res
+            .leaves
             .lists()
             .find(|l| !own(l.key.source) && l.key.paths.iter().any(names))?;
         let path = list.key.paths.iter().find(|p| names(p))?;

@@ -8,6 +8,7 @@ mod down;
 mod facts;
 mod fib;
 mod interface;
+mod leaf;
 mod neighbor;
 mod path;
 mod resolver;

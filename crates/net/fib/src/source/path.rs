@@ -127,8 +127,6 @@ pub(crate) struct ListKey {
     pub source: Source,
     /// Sorted by [`Path::order`], without duplicate targets.
     pub paths: Box<[Path]>,
-    /// The only route that has the list: index of its table, address and length of its prefix.
-    pub route: Option<(u32, u128, u8)>,
 }
 
 impl ListKey {
@@ -146,7 +144,6 @@ impl ListKey {
             af,
             source,
             paths: kept.into(),
-            route: None,
         }
     }
 }

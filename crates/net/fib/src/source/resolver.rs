@@ -1,7 +1,7 @@
 //! Path lists and their resolution to adjacencies, with loop detection and update of dependents.
 //!
-//! All prefixes with the same source and paths share one list, but counted routes have their own; the list's number is the leaf in the longest-prefix match. A
-//! recursive path depends on a [`Tracker`]: one per next-hop address and table, which knows the list that covers the address
+//! All prefixes with the same source and paths share one list. The list's number is the leaf of its routes in the longest-prefix
+//! match; counted routes have leaves of their own ([`Leaves`]). A recursive path depends on a [`Tracker`]: one per next-hop address and table, which knows the list that covers the address
 //! now. After a change, exactly the lists that can depend on it (the upward closure) are evaluated again, each once,
 //! dependencies first. A path is looped if the list that it leads to depends on the path's own list; looped paths carry no
 //! traffic.
@@ -17,28 +17,12 @@ use super::adjacency::{AdjKey, Adjs, Macs};
 use super::buckets;
 use super::down::{DownNet, DownNets};
 use super::facts::IfInfo;
+use super::leaf::{Leaves, List};
 use super::path::{ListKey, Path, Via};
 use super::scc;
 use crate::dataplane::{Dpo, DpoKind, DropWhy, LoadBalances};
 use crate::family::{Af, wide};
 use crate::source::Source;
-
-/// A path list; its index is its leaf.
-pub(crate) struct List {
-    pub key: Arc<ListKey>,
-    /// Routes (active, or hidden by a better source) with this list.
-    pub refs: u32,
-    /// Tracker of each recursive path, in path order.
-    trackers: Vec<u32>,
-    /// Adjacencies that the list uses.
-    adjs: Vec<AdjKey>,
-    /// Trackers whose next hop the list covers.
-    covered: HashSet<u32>,
-    /// Path number of each bucket, if there are several paths.
-    owners: Vec<u16>,
-    /// Result of each path at the last evaluation.
-    pub shares: Vec<Result<Dpo, DropWhy>>,
-}
 
 /// A next hop of recursive paths.
 struct Tracker {
@@ -55,7 +39,7 @@ pub(crate) struct Resolver {
     pub adjs: Adjs,
     pub macs: Macs,
     pub ifs: BTreeMap<u32, IfInfo>,
-    lists: Vec<Option<List>>,
+    pub leaves: Leaves,
     by_key: HashMap<Arc<ListKey>, u32>,
     by_iface: HashMap<u32, HashSet<u32>>,
     trackers: Vec<Option<Tracker>>,
@@ -78,7 +62,7 @@ impl Resolver {
             adjs: Adjs::new(domain),
             macs: HashMap::new(),
             ifs: BTreeMap::new(),
-            lists: vec![None],
+            leaves: Leaves::new(),
             by_key: HashMap::new(),
             by_iface: HashMap::new(),
             trackers: Vec::new(),
@@ -90,22 +74,18 @@ impl Resolver {
         }
     }
 
-    pub fn list(&self, id: u32) -> Option<&List> {
-        self.lists.get(id as usize).and_then(Option::as_ref)
+    /// The list of a leaf.
+    pub fn list(&self, leaf: u32) -> Option<&List> {
+        self.leaves.list(leaf)
     }
 
     fn list_mut(&mut self, id: u32) -> Option<&mut List> {
-        self.lists.get_mut(id as usize).and_then(Option::as_mut)
+        self.leaves.list_mut(id)
     }
 
-    /// All lists.
-    pub fn lists(&self) -> impl Iterator<Item = &List> {
-        self.lists.iter().flatten()
-    }
-
-    /// The source of a list.
-    pub fn source_of(&self, id: u32) -> Option<Source> {
-        self.list(id).map(|l| l.key.source)
+    /// The source of a leaf's list.
+    pub fn source_of(&self, leaf: u32) -> Option<Source> {
+        self.list(leaf).map(|l| l.key.source)
     }
 
     /// Number of path lists.
@@ -129,24 +109,34 @@ impl Resolver {
         let id = self.lbs.alloc();
         let key = Arc::new(key);
         self.by_key.insert(key.clone(), id);
-        if self.lists.len() <= id as usize {
-            self.lists.resize_with(id as usize + 1, || None);
-        }
         for iface in key.paths.iter().filter_map(|p| p.via.iface()) {
             self.by_iface.entry(iface).or_default().insert(id);
         }
         let trackers = self.track_all(id, &key, cover);
-        self.lists[id as usize] = Some(List {
-            key,
-            refs: 1,
-            trackers,
-            adjs: Vec::new(),
-            covered: HashSet::new(),
-            owners,
-            shares: Vec::new(),
-        });
+        self.leaves.put(id, List::new(key, trackers, owners));
         self.resolve(&[id]);
         id
+    }
+
+    /// The leaf of a counted route that has a reference to a list: `before` if that is its leaf, else a new one. The reference
+    /// becomes one to the leaf.
+    pub fn count_alone(&mut self, list: u32, before: Option<u32>) -> u32 {
+        let own = |leaf: &u32| self.leaves.is_counted(*leaf) && self.leaves.root(*leaf) == list;
+        if let Some(leaf) = before.filter(own) {
+            self.leaves.hold(leaf, 1);
+            self.release(list, 1);
+            return leaf;
+        }
+        let leaf = self.lbs.alloc();
+        self.lbs.set(leaf, self.lbs.dpo(list));
+        self.leaves.count(list, leaf);
+        leaf
+    }
+
+    /// Makes room for the leaves of more counted routes at once.
+    pub fn reserve(&mut self, more: usize) {
+        self.lbs.reserve(more);
+        self.leaves.reserve(more);
     }
 
     /// The buckets of the list `before`, with the path numbers of `key`.
@@ -188,23 +178,25 @@ impl Resolver {
         true
     }
 
-    /// Adds `n` references to a list that is already referenced.
+    /// Adds `n` references to a leaf that is already referenced. The first route that shares the counters of a list begins them.
     pub fn hold_again(&mut self, id: u32, n: u32) {
-        if let Some(list) = self.list_mut(id) {
-            list.refs += n;
+        let unshared = |list: &List| list.refs == list.counted;
+        if !self.leaves.is_counted(id) && self.list(id).is_some_and(unshared) {
+            self.lbs.counters.restart(id);
         }
+        self.leaves.hold(id, n);
     }
 
-    /// Removes `n` references; with the last one the list is deleted.
+    /// Removes `n` references; with the last one the leaf is freed, and the list with its last leaf.
     pub fn release(&mut self, id: u32, n: u32) {
-        let Some(list) = self.list_mut(id) else {
-            return;
-        };
-        list.refs = list.refs.saturating_sub(n);
-        if list.refs > 0 {
+        if !self.leaves.let_go(id, n) {
             return;
         }
-        let Some(list) = self.lists[id as usize].take() else {
+        if let Some(list) = self.leaves.uncount(id) {
+            self.lbs.free(id);
+            return self.release(list, 1);
+        }
+        let Some(list) = self.leaves.take(id) else {
             return;
         };
         self.by_key.remove(&list.key);
@@ -244,7 +236,13 @@ impl Resolver {
             };
             let (af, addr) = (Af::of(addr), wide(addr));
             let known = self.watch(af, table).get(&addr).copied();
-            let id = known.unwrap_or_else(|| self.track(af, table, addr, cover(table, addr)));
+            let id = match known {
+                Some(id) => id,
+                None => {
+                    let cover = self.leaves.root(cover(table, addr));
+                    self.track(af, table, addr, cover)
+                }
+            };
             if let Some(t) = &mut self.trackers[id as usize] {
                 t.lists.insert(list);
             }
@@ -323,7 +321,7 @@ impl Resolver {
         let moved: Vec<(u32, u32)> = watched
             .range(first..=last)
             .filter_map(|(&addr, &id)| {
-                let now = cover(addr);
+                let now = self.leaves.root(cover(addr));
                 let t = self.trackers[id as usize].as_ref()?;
                 (t.cover != now).then_some((id, now))
             })
@@ -486,7 +484,14 @@ impl Resolver {
             };
             shares.push(share);
         }
+        let before = self.lbs.dpo(id);
         self.write(id, &key.paths, &shares);
+        let now = self.lbs.dpo(id);
+        if now != before {
+            for leaf in self.leaves.counted_of(id) {
+                self.lbs.set(leaf, now);
+            }
+        }
         let is_group = |s: &Result<Dpo, DropWhy>| s.is_ok_and(|d| d.kind() == DpoKind::Multi);
         let Some(list) = self.list_mut(id) else {
             return;

@@ -12,7 +12,7 @@ use super::resolver::Resolver;
 use super::table::Table;
 use crate::dataplane::{DataPlane, Grow, Own, Slots, TableSet};
 use crate::error::FibError;
-use crate::family::{Family, V4, V6};
+use crate::family::{Family, Prefix, V4, V6};
 
 pub(crate) struct Tables<F: Family> {
     domain: Arc<Domain>,
@@ -26,6 +26,8 @@ pub(crate) struct Tables<F: Family> {
     bindings: Grow<AtomicU32>,
     /// Interfaces bound to another table than 0.
     bound: BTreeMap<u32, u32>,
+    /// Prefixes, with the indexes of their tables, whose routes are still to be counted alone, or no longer.
+    pub uncounted: Vec<(u32, Vec<Prefix<F>>)>,
 }
 
 impl<F: Family> Tables<F> {
@@ -46,6 +48,7 @@ impl<F: Family> Tables<F> {
             own: Publisher::new(domain, Vec::new()),
             bindings: Grow::new(domain, 64),
             bound: BTreeMap::new(),
+            uncounted: Vec::new(),
         };
         tables.create(0);
         tables

@@ -144,12 +144,25 @@ pub struct IfCounts {
     pub missed: u64,
 }
 
+/// A value for each interface index. The compiler knows the length, so that an index modulo the length needs no check.
+type ByIndex<T> = Box<[T; MAX_INTERFACE_INDEXES]>;
+
+fn by_index<T: Default>() -> ByIndex<T> {
+    let all = std::iter::repeat_with(T::default);
+    let all: Box<[T]> = all.take(MAX_INTERFACE_INDEXES).collect();
+    match all.try_into() {
+        Ok(all) => all,
+        Err(_) => unreachable!("the iterator has as many values as the array"),
+    }
+}
+
 /// The interface table of the workers.
 pub struct IfTable {
-    slots: Box<[Slot]>,
-    cells: Box<[Box<[InterfaceCounters]>]>,
-    /// By interface index; allocated with the first interface of the index.
-    queues: Box<[OnceLock<Box<[QueueCounters]>>]>,
+    slots: ByIndex<Slot>,
+    /// By worker.
+    cells: Box<[ByIndex<InterfaceCounters>]>,
+    /// Allocated with the first interface of the index.
+    queues: ByIndex<OnceLock<Box<[QueueCounters]>>>,
     worker_set: Arc<WorkerSet>,
     listeners: Listeners,
     tap: OnceLock<(Arc<ActivePoints>, Arc<dyn CaptureHook>)>,
@@ -168,19 +181,10 @@ impl IfTable {
 
     /// A table for at most `workers` workers; the existing ones are in `worker_set`.
     pub fn with_workers(workers: usize, worker_set: Arc<WorkerSet>) -> Arc<Self> {
-        let cells = || {
-            (0..MAX_INTERFACE_INDEXES)
-                .map(|_| InterfaceCounters::default())
-                .collect()
-        };
         Arc::new(IfTable {
-            slots: (0..MAX_INTERFACE_INDEXES)
-                .map(|_| Slot::default())
-                .collect(),
-            cells: (0..workers).map(|_| cells()).collect(),
-            queues: (0..MAX_INTERFACE_INDEXES)
-                .map(|_| OnceLock::new())
-                .collect(),
+            slots: by_index(),
+            cells: (0..workers).map(|_| by_index()).collect(),
+            queues: by_index(),
             worker_set,
             listeners: Listeners::default(),
             tap: OnceLock::new(),

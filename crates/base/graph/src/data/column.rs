@@ -66,17 +66,24 @@ impl Column {
 
     /// The first strip, for code that handles small vectors.
     ///
-    /// # Panics
-    /// For a column without memory.
+    /// # Safety
+    /// The column has memory, as every column of a frame has.
     #[inline(always)]
-    pub(crate) fn first(&self) -> &[u32; 16] {
-        &self.blocks[0].0
+    pub(crate) unsafe fn first(&self) -> &[u32; 16] {
+        debug_assert!(!self.is_unallocated());
+        // SAFETY: the caller's promise: a column with memory has at least one block.
+        unsafe { &self.blocks.get_unchecked(0).0 }
     }
 
     /// As [`Self::first`], for writing.
+    ///
+    /// # Safety
+    /// As [`Self::first`].
     #[inline(always)]
-    pub(crate) fn first_mut(&mut self) -> &mut [u32; 16] {
-        &mut self.blocks[0].0
+    pub(crate) unsafe fn first_mut(&mut self) -> &mut [u32; 16] {
+        debug_assert!(!self.is_unallocated());
+        // SAFETY: as above.
+        unsafe { &mut self.blocks.get_unchecked_mut(0).0 }
     }
 
     /// All words with the slack.

@@ -12,10 +12,16 @@ pub(crate) const POS: usize = 1;
 /// The flag of a chained packet in [`POS`].
 pub(crate) const CHAINED: u32 = 1 << 31;
 
+/// See [`Frame::firsts`].
+type Firsts<'a, const C: usize> = (&'a [u32; 16], &'a [u32; 16], [&'a mut [u32; 16]; C]);
+
+const _: () = assert!(IDX == 0 && POS == 1 && Col::LEN.at() == 2);
+
 /// The columns of one vector.
 pub(crate) struct Frame {
     pub(crate) n: usize,
     pub(crate) valid: u32,
+    /// Each has memory: [`Frame::new`] allocates it, and [`Frame::exchange`] checks it. Only the drop of a frame takes it.
     pub(crate) cols: [Column; COLUMNS],
     /// The columns that the running node has declared.
     pub(crate) declared: ColumnSet,
@@ -39,6 +45,51 @@ impl Frame {
     #[inline(always)]
     pub(crate) fn words(&self, col: usize) -> &[u32] {
         self.cols[col].words(self.n)
+    }
+
+    /// The words of the first 16 rows of a column.
+    #[inline(always)]
+    pub(crate) fn first(&self, col: usize) -> &[u32; 16] {
+        // SAFETY: every column of a frame has memory.
+        unsafe { self.cols[col].first() }
+    }
+
+    /// As [`Self::first`], for writing.
+    #[inline(always)]
+    pub(crate) fn first_mut(&mut self, col: usize) -> &mut [u32; 16] {
+        // SAFETY: every column of a frame has memory.
+        unsafe { self.cols[col].first_mut() }
+    }
+
+    /// The words of the first 16 rows: of the buffer indices, of the positions, and of other columns for writing. None where one
+    /// is named twice, or is one of these two.
+    #[inline(always)]
+    pub(crate) fn firsts<const C: usize>(&mut self, cols: [usize; C]) -> Option<Firsts<'_, C>> {
+        let [idx, pos, others @ ..] = &mut self.cols;
+        let others = others.get_disjoint_mut(cols.map(|col| col.wrapping_sub(2)));
+        // SAFETY: every column of a frame has memory.
+        unsafe {
+            let others = others.ok()?.map(|col| col.first_mut());
+            Some((idx.first(), pos.first(), others))
+        }
+    }
+
+    /// The positions and lengths of the first 16 rows.
+    #[inline(always)]
+    pub(crate) fn first_places(&mut self) -> [&mut [u32; 16]; 2] {
+        let [_, pos, len, ..] = &mut self.cols;
+        // SAFETY: every column of a frame has memory.
+        unsafe { [pos.first_mut(), len.first_mut()] }
+    }
+
+    /// Exchange a column for another one.
+    ///
+    /// # Panics
+    /// If the other one has no memory.
+    #[inline(always)]
+    pub(crate) fn exchange(&mut self, col: usize, other: &mut Column) {
+        assert!(!other.is_unallocated(), "a column of a frame has memory");
+        std::mem::swap(&mut self.cols[col], other);
     }
 
     /// Make `col` valid, filling it with `default` where it was not.

@@ -6,12 +6,18 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 const BULK: usize = 64;
 /// One of this many runs with a short vector is timed. Not a power of two, because a traffic pattern may repeat with such a
 /// period.
-const SAMPLE: u64 = 7;
+pub(crate) const SAMPLE: u64 = 7;
 
 /// Whether a vector is so long that the cost of reading the clock is negligible.
 #[inline(always)]
 pub(crate) fn is_bulk(rows: usize) -> bool {
     rows >= BULK
+}
+
+/// The number of runs that the time of a timed run represents.
+#[inline(always)]
+pub(crate) fn weight(rows: usize) -> u64 {
+    if is_bulk(rows) { 1 } else { SAMPLE }
 }
 
 /// Statistics of one node on one worker.
@@ -42,7 +48,7 @@ impl NodeStats {
         }
     }
 
-    /// The number of runs that the time of the next run represents; 0 if the next run is not timed.
+    /// Sources: the number of runs that the time of the next run represents; 0 if the next run is not timed.
     #[inline(always)]
     pub(crate) fn sample_weight(&self, is_bulk: bool) -> u64 {
         if is_bulk {
@@ -54,9 +60,9 @@ impl NodeStats {
         }
     }
 
-    /// Count a run that was not timed.
+    /// Count a run.
     #[inline(always)]
-    pub(crate) fn record_untimed_run(&self, rows: usize) {
+    pub(crate) fn count_run(&self, rows: usize) {
         add_relaxed(&self.calls, 1);
         add_relaxed(&self.vectors, rows as u64);
         if rows as u64 > self.largest.load(Relaxed) {
@@ -64,13 +70,12 @@ impl NodeStats {
         }
     }
 
-    /// Count a run that took `took` cycles and represents `weight` runs. The other runs did not read the clock, which costs
-    /// `clock_cost`. Returns the cycles that were added.
+    /// Add the time of a run that took `took` cycles and represents `weight` runs. The other runs did not read the clock, which
+    /// costs `clock_cost`. Returns the cycles that were added.
     #[inline(always)]
-    pub(crate) fn record_run(&self, rows: usize, took: u64, weight: u64, clock_cost: u64) -> u64 {
+    pub(crate) fn add_time(&self, took: u64, weight: u64, clock_cost: u64) -> u64 {
         let clocks = took + took.saturating_sub(clock_cost) * (weight - 1);
         add_relaxed(&self.clocks, clocks);
-        self.record_untimed_run(rows);
         clocks
     }
 }

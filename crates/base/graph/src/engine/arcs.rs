@@ -182,7 +182,7 @@ impl ArcRegistry {
                 table.chain_of[slot] = at as u8 + 1;
                 table.active = true;
             }
-            out.arcs.push(table);
+            out.push(table);
         }
         Ok(out)
     }

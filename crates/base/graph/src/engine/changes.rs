@@ -91,7 +91,7 @@ impl Rewire {
                 };
                 if slot.body.is_holding() {
                     held = true;
-                    let next = slot.edges.first().copied();
+                    let next = slot.own.edges.first().copied();
                     let next = next.unwrap_or(worker.dispatch.drop_node);
                     slot.body.leave(node.id, &mut worker.dispatch, next);
                     worker.run_left();
@@ -112,7 +112,7 @@ impl Change for Rewire {
         }
         for (id, edges) in &mut self.edges {
             if let Some(slot) = worker.slots.get_mut(id.index()) {
-                std::mem::swap(&mut slot.edges, edges);
+                std::mem::swap(&mut slot.own.edges, edges);
             }
         }
         std::mem::swap(&mut worker.dispatch.pending, &mut self.pending);

@@ -9,7 +9,7 @@ use crate::data::ids::NodeId;
 use crate::data::stats::NodeStats;
 use crate::engine::arcs::Feature;
 use crate::engine::state::{Baseline, Engine, NodeDefinition, NodeFactory};
-use crate::node_api::context::RawCx;
+use crate::node_api::context::{NodeState, RawCx};
 use crate::node_api::edges::Nexts;
 use crate::node_api::node::Node;
 use crate::queues::dispatch::DispatchState;
@@ -151,6 +151,7 @@ pub const SHARED_TYPES: &[SharedType] = &[
     shared::<ForeignNode>("ForeignNode"),
     shared::<NodeFault>("NodeFault"),
     shared::<NodeStats>("NodeStats"),
+    shared::<NodeState>("NodeState"),
     shared::<Feature>("Feature"),
     shared::<Level>("Level"),
     ("Frame::cols", std::mem::offset_of!(Frame, cols), 0),
@@ -170,9 +171,10 @@ pub const SHARED_TYPES: &[SharedType] = &[
         std::mem::offset_of!(DispatchState, arcs),
         0,
     ),
+    ("RawCx::own", std::mem::offset_of!(RawCx<'static>, own), 0),
     (
-        "RawCx::stats",
-        std::mem::offset_of!(RawCx<'static>, stats),
+        "NodeState::stats",
+        std::mem::offset_of!(NodeState, stats),
         0,
     ),
 ];

@@ -15,6 +15,7 @@ use crate::engine::state::{
     Baseline, Engine, HandoffMesh, LoopBase, NodeDefinition, NodePlacements, RetiredNodes, Settings,
 };
 use crate::engine::texts::KeptTexts;
+use crate::node_api::context::NodeState;
 use crate::node_api::drop_node::{DROP_NODE, DropHook, DropNode, Ignored};
 use crate::node_api::edges::Nexts;
 use crate::node_api::node::{Node, Source};
@@ -370,8 +371,11 @@ impl Engine {
         let def = &mut self.defs[id.index()];
         Ok(Slot {
             body: (def.factory)(worker),
-            edges,
-            stats: def.stats[worker].clone(),
+            own: NodeState {
+                node: id,
+                edges,
+                stats: def.stats[worker].clone(),
+            },
             is_bulk: false,
         })
     }

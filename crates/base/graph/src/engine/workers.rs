@@ -100,6 +100,7 @@ impl Engine {
             began: 0,
             spent: 0,
             booked: 0,
+            untimed: 0,
             long: round::gap_threshold_cycles(),
         })
     }

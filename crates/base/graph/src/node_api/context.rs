@@ -6,6 +6,8 @@ use crate::data::ids::NodeId;
 use crate::data::packet::Packet;
 use crate::data::stats::{NodeStats, add_relaxed};
 use std::marker::PhantomData;
+use std::ops::Deref;
+use std::sync::Arc;
 use volley_tables::qsbr::Guard;
 
 /// The context of one run of a node.
@@ -14,13 +16,27 @@ pub struct Cx<'a, C: Counters> {
     pub(crate) count: PhantomData<C>,
 }
 
-/// [`Cx`] without the node's type.
+/// [`Cx`] without the node's type. It is made for each run of a node, so it has few words: the node's own state is behind one.
 pub(crate) struct RawCx<'a> {
-    pub(crate) node: NodeId,
-    pub(crate) edges: &'a [NodeId],
-    pub(crate) stats: &'a NodeStats,
+    pub(crate) own: &'a NodeState,
     pub(crate) guard: Guard<'a>,
     pub(crate) now_ns: u64,
+}
+
+/// What the worker that runs a node keeps for it.
+pub(crate) struct NodeState {
+    pub(crate) node: NodeId,
+    pub(crate) edges: Box<[NodeId]>,
+    pub(crate) stats: Arc<NodeStats>,
+}
+
+impl Deref for RawCx<'_> {
+    type Target = NodeState;
+
+    #[inline(always)]
+    fn deref(&self) -> &NodeState {
+        self.own
+    }
 }
 
 impl<'a, C: Counters> Cx<'a, C> {

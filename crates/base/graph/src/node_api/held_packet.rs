@@ -206,7 +206,7 @@ impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
 impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
     /// Send each packet to the edge whose position `codes` names; a position that is no edge means the last edge.
     pub fn send_by(self, codes: &mut Column) -> usize {
-        let edges = self.raw.edges;
+        let edges = &self.raw.edges;
         for code in codes.words_mut(self.frame.n) {
             *code = u32::from(edges[(*code as usize).min(edges.len() - 1)].0);
         }

@@ -106,7 +106,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     #[inline(always)]
     pub fn few_of(&self, col: Col) -> &[u32; 16] {
         self.frame.declared.check(col);
-        self.frame.cols[col.at()].first()
+        self.frame.first(col.at())
     }
 
     /// As [`Vector::few_of`], for writing. The column counts as filled from now on.
@@ -114,7 +114,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     pub fn few_of_mut(&mut self, col: Col) -> &mut [u32; 16] {
         self.frame.declared.check(col);
         self.frame.valid |= col.bit();
-        self.frame.cols[col.at()].first_mut()
+        self.frame.first_mut(col.at())
     }
 
     /// The word that all packets have in a column; none where they differ, 0 where there is no packet.
@@ -141,7 +141,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     #[inline(always)]
     pub fn put(&mut self, col: Col, column: &mut Column) {
         self.frame.declared.check(col);
-        std::mem::swap(&mut self.frame.cols[col.at()], column);
+        self.frame.exchange(col.at(), column);
         self.frame.valid |= col.bit();
     }
 
@@ -149,7 +149,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     #[inline(always)]
     pub fn take(&mut self, col: Col, into: &mut Column) {
         self.frame.declared.check(col);
-        std::mem::swap(&mut self.frame.cols[col.at()], into);
+        self.frame.exchange(col.at(), into);
         self.frame.valid &= !col.bit();
     }
 
@@ -286,12 +286,9 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
             self.frame.valid |= col.bit();
         }
         let pool = self.dispatch.bufs.pool();
-        let [idx, pos, others @ ..] = &mut self.frame.cols;
-        let (idx, pos) = (idx.first(), pos.first());
-        let Ok(others) = others.get_disjoint_mut(cols.map(|col| col.at().wrapping_sub(2))) else {
+        let Some((idx, pos, mut words)) = self.frame.firsts(cols.map(Col::at)) else {
             return false;
         };
-        let mut words = others.map(Column::first_mut);
         for row in 0..rows {
             let at = (pos[row] & !CHAINED) as usize;
             // SAFETY: the row owns its buffer, and `self` is borrowed as long as the reference lives; N bytes from the
@@ -308,9 +305,9 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     #[inline(always)]
     fn place(&self, row: usize) -> *mut u8 {
         let (idx, pos) = if I::FEW {
-            let [idx, pos, ..] = &self.frame.cols;
             assert!(row < self.frame.n);
-            (idx.first()[row % 16], pos.first()[row % 16])
+            let (idx, pos) = (self.frame.first(IDX), self.frame.first(POS));
+            (idx[row % 16], pos[row % 16])
         } else {
             (self.frame.words(IDX)[row], self.frame.words(POS)[row])
         };
@@ -375,8 +372,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     pub fn advance(&mut self, bytes: u32) {
         let n = self.frame.n;
         if I::FEW {
-            let (rows, [_, pos, len, ..]) = (self.few(), &mut self.frame.cols);
-            let (pos, len) = (pos.first_mut(), len.first_mut());
+            let (rows, [pos, len]) = (self.few(), self.frame.first_places());
             for row in 0..rows {
                 let at = (pos[row] & !CHAINED) + bytes;
                 pos[row] = (pos[row] & CHAINED) | at.min(POS_MAX as u32);
@@ -397,8 +393,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     pub fn retreat(&mut self, bytes: u32) {
         let n = self.frame.n;
         if I::FEW {
-            let (rows, [_, pos, len, ..]) = (self.few(), &mut self.frame.cols);
-            let (pos, len) = (pos.first_mut(), len.first_mut());
+            let (rows, [pos, len]) = (self.few(), self.frame.first_places());
             for row in 0..rows {
                 let at = (pos[row] & !CHAINED).saturating_sub(bytes);
                 pos[row] = (pos[row] & CHAINED) | at.max(META as u32);
@@ -517,7 +512,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     /// Send each packet to the edge whose position `codes` names; a position that is no edge means the last edge.
     #[inline(always)]
     pub fn send_by(self, codes: &Column) -> Consumed {
-        let edges = self.raw.edges;
+        let edges = &self.raw.edges;
         let codes = codes.words(self.frame.n);
         self.dispatch.split(self.isa, self.frame, codes, |code| {
             edges[(code as usize).min(edges.len() - 1)]
@@ -528,7 +523,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     /// As [`Vector::send_by`], where a code may also name a node chosen at run time ([`node_code`]).
     #[inline(always)]
     pub fn send_by_or_to(self, codes: &Column) -> Consumed {
-        let (edges, known) = (self.raw.edges, self.dispatch.queues.len());
+        let (edges, known) = (&self.raw.edges, self.dispatch.queues.len());
         let last = self.dispatch.drop_node;
         let node = |code: u32| match (code & RUN_TIME, code as u16) {
             (0, edge) => edges[usize::from(edge).min(edges.len() - 1)],

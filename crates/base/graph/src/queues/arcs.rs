@@ -16,6 +16,8 @@ pub const RECEIVE_ARC: &str = "device-input";
 #[derive(Default)]
 pub(crate) struct ArcTables {
     pub(crate) arcs: Vec<ArcTable>,
+    /// Arcs with features, one bit each: nodes read one word to learn that there are none.
+    active: u64,
 }
 
 #[derive(Default)]
@@ -45,10 +47,25 @@ fn arc_word(arc: usize, chain: usize, position: usize) -> u32 {
     1 << 31 | (arc as u32) << 20 | (chain as u32) << 8 | position as u32
 }
 
+/// The bit of an arc. Arcs that share one are looked up in their tables ([`ArcTables::enter`]).
+#[inline(always)]
+fn bit(arc: usize) -> u64 {
+    1 << (arc % 64)
+}
+
 impl ArcTables {
+    /// Adds the table of the next arc.
+    pub(crate) fn push(&mut self, table: ArcTable) {
+        if table.active {
+            self.active |= bit(self.arcs.len());
+        }
+        self.arcs.push(table);
+    }
+
+    /// Whether an arc has features; arcs with the same number modulo 64 are distinguished by [`ArcTables::enter`].
     #[inline(always)]
     pub(crate) fn is_active(&self, arc: ArcId) -> bool {
-        self.arcs.get(arc.0 as usize).is_some_and(|a| a.active)
+        self.active & bit(arc.0 as usize) != 0
     }
 
     /// The first feature of `interface`, and the packet's position.

@@ -78,9 +78,7 @@ impl Worker {
             return self.dispatch.push_frame(node, frame);
         }
         let cx = RawCx {
-            node,
-            edges: &slot.edges,
-            stats: &slot.stats,
+            own: &slot.own,
             guard: self.reader.guard(),
             now_ns,
         };

@@ -84,7 +84,7 @@ impl<N: Node> GuardedBody<N> {
 
     #[cold]
     fn discard(&self, cx: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>) {
-        dispatch.drop_frame(cx.node, self.reason, cx.stats, frame);
+        dispatch.drop_frame(cx.node, self.reason, &cx.stats, frame);
     }
 
     #[inline(always)]

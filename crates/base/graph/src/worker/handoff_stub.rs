@@ -109,7 +109,7 @@ impl Body for HandoffStub {
         if dispatch.tracer.is_relevant(&frame) {
             inner.note(cx, dispatch, &frame);
         }
-        cx.stats.record_untimed_run(frame.n);
+        cx.stats.count_run(frame.n);
         if frame.n < SMALL_VECTOR {
             inner.run_small(cx, dispatch, frame);
         } else {

@@ -1,10 +1,11 @@
 //! A worker: it polls its sources, runs the pending frames in graph order, passes a quiescent point, and starts again.
 
 use crate::data::clock::Clock;
+use crate::data::frame::Frame;
 use crate::data::ids::NodeId;
 use crate::data::stats;
-use crate::data::stats::{NodeStats, is_bulk};
-use crate::node_api::context::RawCx;
+use crate::data::stats::{SAMPLE, is_bulk, weight};
+use crate::node_api::context::{NodeState, RawCx};
 use crate::node_api::drop_node;
 use crate::queues::channel::{Channel, GAP_US, RoundGap};
 use crate::queues::dispatch::DispatchState;
@@ -25,8 +26,7 @@ const CALLS_AFTER_DROP: u32 = 1 << 10;
 /// The instance of a node on one worker.
 pub(crate) struct Slot {
     pub(crate) body: Box<dyn Body>,
-    pub(crate) edges: Box<[NodeId]>,
-    pub(crate) stats: Arc<NodeStats>,
+    pub(crate) own: NodeState,
     /// From this number of packets in a source's last poll on, each poll is timed.
     pub(crate) is_bulk: bool,
 }
@@ -77,8 +77,22 @@ pub struct Worker {
     /// The cycles of all rounds, and those among them that were added to nodes.
     pub(crate) spent: u64,
     pub(crate) booked: u64,
+    /// Runs of the graph before the next one in which short vectors are timed.
+    pub(crate) untimed: u64,
     /// The cycles from which a gap is a long gap.
     pub(crate) long: u64,
+}
+
+/// Drop a frame because the round has too many calls.
+#[cold]
+#[inline(never)]
+fn break_loop(slots: &[Slot], dispatch: &mut DispatchState, node: NodeId, frame: Box<Frame>) {
+    let end = dispatch.drop_node;
+    if node == end {
+        return dispatch.push_frame(end, frame);
+    }
+    let stats = &slots[end.index()].own.stats;
+    dispatch.drop_frame(end, drop_node::Count::Loop as usize, stats, frame);
 }
 
 /// The cycles from which a gap is a long gap.
@@ -229,16 +243,14 @@ impl Worker {
         let start = cycles();
         let slot = &mut self.slots[node.index()];
         let cx = RawCx {
-            node,
-            edges: &slot.edges,
-            stats: &slot.stats,
+            own: &slot.own,
             guard: self.reader.guard(),
             now_ns,
         };
         let rows = slot.body.poll(self.level, &cx, &mut self.dispatch);
         if rows > 0 {
             let took = cycles() - start;
-            slot.stats.add_cycles(took);
+            slot.own.stats.add_cycles(took);
             self.booked += took;
         }
         rows
@@ -246,7 +258,7 @@ impl Worker {
 
     /// Poll the sources that have queues. Returns the number of packets that entered, and the end of the last poll, if
     /// the clock was read then. Polls that return a long vector are timed, and a sample of the others: see
-    /// [`NodeStats::sample_weight`].
+    /// [`crate::data::stats::NodeStats::sample_weight`].
     #[inline(always)]
     fn poll_sources(&mut self, now_ns: u64) -> (usize, Option<u64>) {
         let (mut entered, mut from) = (0, None);
@@ -264,18 +276,16 @@ impl Worker {
         for &node in &agenda.sources {
             channel.node.store(u32::from(node.0), Relaxed);
             let slot = &mut slots[node.index()];
-            let stats = &slot.stats;
+            let stats = &slot.own.stats;
             let cx = RawCx {
-                node,
-                edges: &slot.edges,
-                stats,
+                own: &slot.own,
                 guard: reader.guard(),
                 now_ns,
             };
             let weight = stats.sample_weight(slot.is_bulk);
             if weight == 0 {
                 let rows = slot.body.poll(*level, &cx, dispatch);
-                stats.record_untimed_run(rows);
+                stats.count_run(rows);
                 slot.is_bulk = is_bulk(rows);
                 (entered, from) = (entered + rows, None);
                 continue;
@@ -283,7 +293,8 @@ impl Worker {
             let start = from.unwrap_or_else(cycles);
             let rows = slot.body.poll(*level, &cx, dispatch);
             let until = cycles();
-            *booked += stats.record_run(rows, until - start, weight, *clock_read_cycles);
+            stats.count_run(rows);
+            *booked += stats.add_time(until - start, weight, *clock_read_cycles);
             slot.is_bulk = is_bulk(rows);
             (entered, from) = (entered + rows, Some(until));
         }
@@ -291,9 +302,9 @@ impl Worker {
     }
 
     /// Run frames until none is pending. The end of one node's time is the start of the next one's. A clock reading
-    /// costs as much as a node's work on several packets: runs with a short vector are sampled
-    /// ([`NodeStats::sample_weight`]). Edges can lead packets in a circle for ever, so frames are dropped when there are too many
-    /// calls. Never inlined: the instruction budgets count under this name.
+    /// costs as much as a node's work on several packets: short vectors are timed in one of [`SAMPLE`] calls. Edges can lead
+    /// packets in a circle for ever, so frames are dropped when there are too many calls. Never inlined: the instruction
+    /// budgets count under this name.
     #[inline(never)]
     pub(crate) fn run_pending(&mut self, now_ns: u64, from: Option<u64>) {
         let Worker {
@@ -304,58 +315,49 @@ impl Worker {
             clock_read_cycles,
             channel,
             booked,
+            untimed,
             ..
         } = self;
+        let is_sample = *untimed == 0;
+        *untimed = if is_sample { SAMPLE } else { *untimed } - 1;
+        // 0: the clock was not read at the end of the last run. One word needs fewer registers than an option.
         let (mut from, guard) = (from.unwrap_or(0), reader.guard());
         let mut calls_left = LOOP_CALLS;
         while let Some((node, mut frame)) = dispatch.next() {
-            if calls_left == 0 && node != dispatch.drop_node {
-                let drop_node = dispatch.drop_node;
-                let stats = &slots[drop_node.index()].stats;
-                dispatch.drop_frame(drop_node, drop_node::Count::Loop as usize, stats, frame);
+            calls_left -= 1;
+            if calls_left == 0 {
                 calls_left = CALLS_AFTER_DROP;
+                break_loop(slots, dispatch, node, frame);
                 continue;
             }
-            calls_left = calls_left.saturating_sub(1);
             channel.node.store(u32::from(node.0), Relaxed);
-            let Slot {
-                body, edges, stats, ..
-            } = &mut slots[node.index()];
-            let cx = RawCx {
-                node,
-                edges,
-                stats,
-                guard,
-                now_ns,
-            };
+            let Slot { body, own, .. } = &mut slots[node.index()];
+            let (own, stats) = (&*own, &own.stats);
+            let cx = RawCx { own, guard, now_ns };
             if dispatch.tracer.is_relevant(&frame) {
                 dispatch.tracer.mark(node, dispatch.bufs.pool(), &mut frame);
                 body.note(&cx, dispatch, &frame);
             }
             let rows = frame.n;
-            let weight = stats.sample_weight(is_bulk(rows));
-            // 0: the run is not timed. One word needs fewer registers than an option.
-            let start = match (weight, from) {
-                (0, _) => 0,
-                (_, 0) => cycles(),
-                _ => from,
-            };
+            // Counted before the run: afterwards the numbers would have to be loaded again.
+            stats.count_run(rows);
+            if !is_sample && !is_bulk(rows) {
+                if rows < SMALL_VECTOR {
+                    body.run_small(&cx, dispatch, frame);
+                } else {
+                    body.run(*level, &cx, dispatch, frame);
+                }
+                from = 0;
+                continue;
+            }
+            let start = if from == 0 { cycles() } else { from };
             if rows < SMALL_VECTOR {
                 body.run_small(&cx, dispatch, frame);
             } else {
                 body.run(*level, &cx, dispatch, frame);
             }
-            from = match start {
-                0 => {
-                    stats.record_untimed_run(rows);
-                    0
-                }
-                start => {
-                    let until = cycles();
-                    *booked += stats.record_run(rows, until - start, weight, *clock_read_cycles);
-                    until
-                }
-            };
+            from = cycles();
+            *booked += stats.add_time(from - start, weight(rows), *clock_read_cycles);
         }
     }
 

@@ -182,18 +182,21 @@ impl<F: Icmp> Node for Rewrite<F> {
                 }
             }
         }
-        if volley_graph::or_all(verdict.words(n)) != 0 {
+        let odd = volley_graph::or_all(verdict.words(n)) != 0;
+        if odd {
             let facts = |row: usize| adjs.words(Dpo(v.column(DPO.col)[row]).index()).facts;
             let mtu = |row: usize| u32::from(facts(row).mtu());
             let view = fib.read(cx.guard());
             too_long(&view, &v, verdict.words_mut(n), mtu);
         }
         v.put(Col::TX, tx);
-        v.drop_out(cx, verdict, |count| match count {
-            Count::FragNeeded | Count::TooBig => Next::ERROR,
-            Count::NeedsFragmentation => Next::FRAGMENT,
-            _ => Next::DROP,
-        });
+        if odd {
+            v.drop_out(cx, verdict, |count| match count {
+                Count::FragNeeded | Count::TooBig => Next::ERROR,
+                Count::NeedsFragmentation => Next::FRAGMENT,
+                _ => Next::DROP,
+            });
+        }
         v.take(DPO.col, adj);
         v.forget(&FORWARDING);
         v.retreat(ETHERNET as u32);

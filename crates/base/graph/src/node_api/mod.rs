@@ -9,6 +9,7 @@ pub(crate) mod drop_node;
 pub(crate) mod edges;
 pub(crate) mod handoff;
 pub(crate) mod held_packet;
+pub(crate) mod lend;
 mod macros;
 pub(crate) mod node;
 pub(crate) mod output;

@@ -455,6 +455,14 @@ fn plugins(registry: &mut Registry) -> Result<volley_plugin_host::Plugins, Defin
     let name = move |index| table.borrow().name(index);
     let plugins =
         volley_plugin_host::Plugins::new(registry.engine.clone(), &registry.processes, name);
+    let table = registry.interfaces.clone();
+    let known = |it: &volley_iface::Interface| volley_plugin_host::HostInterface {
+        name: it.name.clone(),
+        index: it.index.0,
+        mac: it.mac,
+        mtu: it.mtu,
+    };
+    plugins.serve(move || table.borrow().iter().map(known).collect());
     plugins.own(&mut registry.owners)?;
     Ok(plugins)
 }

@@ -1,7 +1,8 @@
 //! The entry call.
 
 use crate::allocator::{HostAllocator, HostCalls};
-use crate::plugin::{Host, Plugin, RegisterError};
+use crate::host::Host;
+use crate::plugin::{Plugin, RegisterError};
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use volley_graph::{panic_text, remember_panic};
 

@@ -12,17 +12,21 @@ mod allocator;
 mod class;
 mod entry;
 mod fingerprint;
+mod host;
 mod object;
 mod plugin;
 mod scenario;
+mod task;
 
 pub use allocator::{HostAllocator, HostCalls};
 pub use class::{describe, described};
 pub use entry::{ENTRY, Entry, Outcome, enter};
 pub use fingerprint::{FINGERPRINT, Fingerprint, Mismatch};
+pub use host::{Host, HostInterface, HostServices, LogLevel, NoServices};
 pub use object::PluginClass;
-pub use plugin::{Host, Plugin, PluginFeature, RegisterError};
+pub use plugin::{Plugin, PluginFeature, RegisterError};
 pub use scenario::{Published, Scenario};
+pub use task::PluginTask;
 
 /// Make a crate a plugin. The argument is a function `fn(&mut Plugin) -> Result<(), RegisterError>`, which adds nodes and
 /// features.

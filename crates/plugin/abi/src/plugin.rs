@@ -1,23 +1,12 @@
-//! The input (`Host`) and the output (`Plugin`) of a plugin's registration.
+//! The output of a plugin's registration ([`Plugin`]).
 
+use crate::host::Host;
 use crate::object::PluginClass;
 use crate::scenario::Scenario;
-use std::sync::Arc;
-use volley_graph::{Domain, Feature, ForeignNode, Node};
+use crate::task::PluginTask;
+use std::time::Duration;
+use volley_graph::{Feature, ForeignNode, Node};
 use volley_object::{Object, ObjectKey};
-
-/// The parts of the router that a plugin may use.
-#[derive(Clone)]
-pub struct Host {
-    /// The name under which the plugin was loaded.
-    pub name: String,
-    /// Capacity of vectors in packets.
-    pub vector_size: usize,
-    /// The maximum number of workers.
-    pub workers: usize,
-    /// The domain of published tables, for `Publisher::new`.
-    pub domain: Arc<Domain>,
-}
 
 /// Why a plugin cannot register: one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +29,7 @@ pub struct PluginFeature {
     pub consumes: bool,
 }
 
-/// The nodes, features, classes of objects and benchmarks of a plugin.
+/// The nodes, features, classes of objects, tasks and benchmarks of a plugin.
 pub struct Plugin {
     host: Host,
     /// Nodes.
@@ -49,6 +38,8 @@ pub struct Plugin {
     pub features: Vec<PluginFeature>,
     /// Classes of objects.
     pub classes: Vec<PluginClass>,
+    /// Tasks.
+    pub tasks: Vec<PluginTask>,
     /// Benchmarks.
     pub scenarios: Vec<Scenario>,
 }
@@ -60,6 +51,7 @@ impl Plugin {
             nodes: Vec::new(),
             features: Vec::new(),
             classes: Vec::new(),
+            tasks: Vec::new(),
             scenarios: Vec::new(),
         }
     }
@@ -88,6 +80,13 @@ impl Plugin {
             consumes: false,
         });
         self.node(make)
+    }
+
+    /// Add a task, which the router runs periodically on the control thread as long as this version of the plugin is loaded: it
+    /// collects what nodes report by queues, and publishes tables. A panic ends the task, and the log has its text.
+    pub fn every(&mut self, period: Duration, task: impl FnMut() + 'static) -> &mut Self {
+        self.tasks.push(PluginTask::new(period, task));
+        self
     }
 
     /// Add a benchmark, which `volley bench plugin` runs. The router itself ignores it.

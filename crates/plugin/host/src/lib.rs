@@ -4,6 +4,7 @@
 //! - `sys`: the mapped file and its entry call; the only file with unsafe code.
 //! - `plugins`: the nodes and features of each plugin, and the versions that wait for the workers before they are unmapped.
 //! - `objects`: the classes of objects of each plugin, and what becomes of objects when a version is replaced.
+//! - `services`, `tasks`: what the router does for a plugin, and what a plugin does on the control thread.
 //! - `model`, `show`: the class `plugin` and the query `show plugins`.
 
 mod error;
@@ -11,11 +12,14 @@ mod file;
 mod model;
 mod objects;
 mod plugins;
+mod services;
 mod show;
 mod sys;
+mod tasks;
 
 pub use error::PluginError;
 pub use file::check as check_file;
 pub use model::{LoadedPlugin, classes};
 pub use plugins::Plugins;
 pub use show::{PluginNodeRow, PluginRow, PluginState, PluginsReply, ShowPlugins};
+pub use volley_plugin_abi::HostInterface;

@@ -4,8 +4,10 @@ use crate::error::PluginError;
 use crate::file;
 use crate::model::LoadedPlugin;
 use crate::objects::{self, Carriers};
+use crate::services::Services;
 use crate::show::{PluginNodeRow, PluginRow, PluginState, PluginsReply, ShowPlugins};
 use crate::sys::Library;
+use crate::tasks::Tasks;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +20,9 @@ use volley_graph::{
 };
 use volley_model::{Applied, ModelError, Owners};
 use volley_object::{DefinitionError, Instance, ObjectKey};
-use volley_plugin_abi::{Host, Outcome, Plugin, PluginFeature, Scenario};
+use volley_plugin_abi::{
+    Host, HostInterface, HostServices, NoServices, Outcome, Plugin, PluginFeature, Scenario,
+};
 
 /// Interval between checks whether the workers have left a plugin's code.
 const LOOK: Duration = Duration::from_millis(1);
@@ -30,6 +34,7 @@ struct Loaded {
     nodes: BTreeMap<String, Arc<NodeFault>>,
     features: Vec<(String, String)>,
     classes: Carriers,
+    tasks: Tasks,
     scenarios: Vec<Scenario>,
 }
 
@@ -41,6 +46,7 @@ impl Loaded {
             nodes: BTreeMap::new(),
             features: Vec::new(),
             classes: Carriers::default(),
+            tasks: Tasks::default(),
             scenarios: Vec::new(),
         }
     }
@@ -60,6 +66,7 @@ struct Control {
     engine: Rc<RefCell<Engine>>,
     /// The name of an interface, for the texts of traces.
     interface: Rc<dyn Fn(u32) -> String>,
+    services: Rc<dyn HostServices>,
     loaded: BTreeMap<String, Loaded>,
     leaving: Vec<Leaving>,
     /// Names and paths of versions that the C library did not unmap.
@@ -80,6 +87,7 @@ impl Plugins {
         let control = Control {
             engine,
             interface: Rc::new(interface),
+            services: Rc::new(NoServices),
             loaded: BTreeMap::new(),
             leaving: Vec::new(),
             still_mapped: Vec::new(),
@@ -87,6 +95,12 @@ impl Plugins {
         Plugins(Rc::new(RefCell::new(PeriodicRunner::new(
             processes, control,
         ))))
+    }
+
+    /// Lets plugins know the interfaces of the router, and write to its log.
+    pub fn serve(&self, interfaces: impl Fn() -> Vec<HostInterface> + 'static) {
+        let runner = self.0.borrow();
+        runner.task().borrow_mut().services = Rc::new(Services(interfaces));
     }
 
     /// Makes the plugins the owner of their class and their query.
@@ -205,6 +219,7 @@ pub(crate) fn announce(name: &str, path: &Path) -> Result<(), PluginError> {
         vector_size: 1,
         workers: 1,
         domain: Domain::new(),
+        services: Rc::new(NoServices),
     };
     let plugin = enter(&library, host);
     let defs = plugin.and_then(|it| Ok(objects::definitions(name, &it.classes)?));
@@ -224,6 +239,7 @@ impl Control {
                 vector_size: engine.settings().vector_size,
                 workers: engine.settings().workers,
                 domain: engine.domain().clone(),
+                services: self.services.clone(),
             }
         };
         enter(library, host)
@@ -237,10 +253,12 @@ impl Control {
                 nodes,
                 features,
                 classes,
+                tasks,
                 scenarios,
                 ..
             } = plugin;
             loaded.scenarios = scenarios;
+            loaded.tasks = Tasks::new(tasks);
             let defs = objects::definitions(name, &classes)?;
             loaded.classes = Carriers::new(&defs, classes);
             objects::register(name, defs)?;
@@ -293,6 +311,7 @@ impl Control {
         let done = self.enter(name, &new.library);
         let done = done.and_then(|mut plugin| {
             new.scenarios = std::mem::take(&mut plugin.scenarios);
+            new.tasks = Tasks::new(std::mem::take(&mut plugin.tasks));
             let classes = std::mem::take(&mut plugin.classes);
             let defs = objects::definitions(name, &classes)?;
             new.classes = Carriers::new(&defs, classes);
@@ -357,6 +376,7 @@ impl Control {
         let Ok(plugin) = self.enter(name, &old.library) else {
             return old;
         };
+        old.tasks = Tasks::new(plugin.tasks);
         if let Ok(defs) = objects::definitions(name, &plugin.classes) {
             let mut again = Carriers::new(&defs, plugin.classes);
             if again.carry_over(&old.classes).is_ok() {
@@ -425,6 +445,7 @@ impl Control {
     /// removed later.
     fn leave(&mut self, name: &str, mut version: Loaded) {
         version.classes = Carriers::default();
+        version.tasks = Tasks::default();
         version.scenarios.clear();
         let is_removed = remove(&mut self.engine.borrow_mut(), &version).is_ok();
         self.leaving.push(Leaving {
@@ -532,14 +553,19 @@ fn remove(engine: &mut Engine, version: &Loaded) -> Result<(), GraphError> {
 impl PeriodicTask for Control {
     const PROCESS: ProcessInfo = ProcessInfo {
         name: "plugin-process",
-        text: "unmaps plugins that no worker uses any more",
+        text: "unmaps plugins that no worker uses any more, and runs the tasks of plugins",
     };
 
     fn next_run_in(&self) -> Option<Duration> {
-        (!self.leaving.is_empty()).then_some(LOOK)
+        let tasks = self.loaded.values().filter_map(|it| it.tasks.next_run_in());
+        let look = (!self.leaving.is_empty()).then_some(LOOK);
+        tasks.chain(look).min()
     }
 
     fn run(&mut self) {
         self.reap();
+        for (name, loaded) in &mut self.loaded {
+            loaded.tasks.run(name);
+        }
     }
 }

@@ -14,8 +14,9 @@
 
 pub use volley_graph::{counters, nexts};
 pub use volley_plugin_abi::{
-    Entry, Fingerprint, Host, HostAllocator, HostCalls, Outcome, Plugin, PluginClass,
-    PluginFeature, Published, RegisterError, Scenario, enter, plugin,
+    Entry, Fingerprint, Host, HostAllocator, HostCalls, HostInterface, HostServices, LogLevel,
+    NoServices, Outcome, Plugin, PluginClass, PluginFeature, PluginTask, Published, RegisterError,
+    Scenario, enter, plugin,
 };
 
 /// Objects: settings and things with a name, each a struct from which the router derives file, commands and HTTP.
@@ -25,13 +26,19 @@ pub mod object {
 
 /// A test bench for nodes: packets in, node, packets out, at every vector length and instruction-set level.
 pub mod harness {
-    pub use volley_graph::Domain;
     pub use volley_graph::harness::*;
+    pub use volley_graph::{Domain, Level};
 }
 
 /// Published tables: a control thread writes, workers read.
 pub mod tables {
-    pub use volley_tables::qsbr::{Publisher, Snap};
+    pub use volley_tables::qsbr::{Domain, Guard, Publisher, Reader, Snap};
+    pub use volley_tables::{LpmError, lpm4};
+}
+
+/// Packets that a node lends to code without its types.
+pub mod lend {
+    pub use volley_graph::{EmptyVector, LentPackets};
 }
 
 /// Headers as structs over bytes.
@@ -42,7 +49,7 @@ pub mod wire {
 /// Names of a node's file.
 pub mod prelude {
     pub use crate::object::{Choice, FieldError, Object, ObjectKey, refuse};
-    pub use crate::{Host, Plugin, Published, RegisterError, Scenario};
+    pub use crate::{Host, HostInterface, LogLevel, Plugin, Published, RegisterError, Scenario};
     // What the derive macros write names this crate.
     pub use volley_graph::{
         Col, Column, ColumnInfo, ColumnKind, Consumed, Counters, Cx, Feature, Isa, Life,

@@ -101,8 +101,13 @@ fn doc_of(class: &Class, effect: Effect, at: usize) -> String {
             let value =
                 |(at, value): (usize, Value)| format!("{} {value}", class.fields()[at].dashed());
             let values: Vec<String> = given(class, at).into_iter().map(value).collect();
-            let values = values.join(", ");
-            format!("Change: {subject}: {values}, of one or of all.")
+            match values.is_empty() {
+                true => format!("Apply again: {subject}."),
+                false => format!(
+                    "Change: {subject}: {}, of one or of all.",
+                    values.join(", ")
+                ),
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The items of "Nodes by users": plugins, graphs in Click's language.
+//! The items of "Nodes by users": plugins, Lua scripts, graphs in Click's language.
 
 mod click;
 mod native_cost;
@@ -63,6 +63,16 @@ pub const ITEMS: &[Item] = &[
         "talk",
         "the tutorial's six stages of IP in IP: each output as scapy builds it; clocks and instructions beside the talk's",
         Work::Look(talk::judge),
+    ),
+    item(
+        "lua-router",
+        "the router in Lua (under 100 lines) forwards what the native router forwards; reload under traffic without loss",
+        Work::Command(&["test", "--workspace", "--test", "lua"]),
+    ),
+    item(
+        "lua-limits",
+        "endless loop, out of bounds, huge allocation, error: dropped with a reason, file and line, and the router goes on",
+        Work::Command(&["test", "--workspace", "--lib", "tests::limits::"]),
     ),
     item(
         "click",

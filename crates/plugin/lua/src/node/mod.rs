@@ -1,0 +1,3 @@
+//! The nodes of scripts.
+
+pub(crate) mod lua_input;

@@ -1,0 +1,387 @@
+//! Tables of routes of scripts: the control thread writes, workers read. A worker requests changes by a bounded queue, so that
+//! lookups never wait for a change.
+
+use crossbeam_queue::ArrayQueue;
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use volley_sdk::tables::lpm4::{Lpm4, Lpm4Snap};
+use volley_sdk::tables::{Domain, LpmError, Publisher, Reader, Snap};
+use volley_sdk::wire::{EtherType, IntoBytes, MacAddr, Prefix, eth::EthHeader};
+
+/// No interface.
+pub(crate) const NO_INTERFACE: u32 = u32::MAX;
+/// The maximum number of changes that wait for the control thread.
+const WAITING: usize = 4096;
+/// The maximum number of prefixes that a script adds to a table while it runs.
+const MOST_LEARNED: usize = 65_536;
+
+/// The result of a lookup, ready to be written into packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hop {
+    /// The Ethernet header.
+    pub(crate) ethernet: [u8; 14],
+    /// Whether the MAC address of the next hop is known.
+    pub(crate) is_complete: bool,
+    /// The interface.
+    pub(crate) interface: u32,
+    /// The longest IP packet that the interface transmits.
+    pub(crate) mtu: u32,
+}
+
+impl Hop {
+    /// No route.
+    pub(crate) const NONE: Hop = Hop {
+        ethernet: [0; 14],
+        is_complete: false,
+        interface: NO_INTERFACE,
+        mtu: 0,
+    };
+}
+
+/// A route of a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Route {
+    /// Index of the interface.
+    pub(crate) interface: u32,
+    /// MTU of the interface.
+    pub(crate) mtu: u32,
+    /// MAC address of the interface.
+    pub(crate) source: [u8; 6],
+    /// MAC address of the next hop, if the script gives it.
+    pub(crate) mac: Option<[u8; 6]>,
+    /// Address of the next hop; none: the destination itself.
+    pub(crate) via: Option<u32>,
+}
+
+/// A change of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Set the route of a prefix.
+    Add(u32, u8, Route),
+    /// Remove a prefix.
+    Remove(u32, u8),
+    /// A neighbor: a route to its address, and the MAC address of routes via it.
+    Neighbor(u32, Route),
+}
+
+/// An IPv4 prefix as numbers.
+pub(crate) fn prefix(text: &str) -> Result<(u32, u8), String> {
+    let wrong = |why: String| format!("'{text}' is no IPv4 prefix: {why}");
+    let prefix: Prefix = match text.contains('/') {
+        true => text.parse().map_err(|why| wrong(format!("{why}")))?,
+        false => Prefix::host(IpAddr::V4(address(text)?.into())),
+    };
+    match prefix.addr() {
+        IpAddr::V4(address) => Ok((address.to_bits(), prefix.len())),
+        IpAddr::V6(_) => Err(wrong("write an address such as 10.0.0.0/24".to_owned())),
+    }
+}
+
+/// An IPv4 address as a number.
+pub(crate) fn address(text: &str) -> Result<u32, String> {
+    let parsed: Result<Ipv4Addr, _> = text.parse();
+    parsed
+        .map(Ipv4Addr::to_bits)
+        .map_err(|_| format!("'{text}' is no IPv4 address: write an address such as 10.0.0.1"))
+}
+
+/// The workers' side of a table, and the queue of changes.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    lpm: Lpm4Snap,
+    hops: Snap<Vec<Hop>>,
+    routes: Snap<Vec<Route>>,
+    changes: Arc<ArrayQueue<Change>>,
+}
+
+impl Shared {
+    /// Look at the table as it is now: `look` gets the prefixes, the hops and the routes by the numbers of leaves less one.
+    pub(crate) fn read<T>(
+        &self,
+        reader: &mut Reader,
+        look: impl FnOnce(&volley_sdk::tables::lpm4::Lpm4View, &[Hop], &[Route]) -> T,
+    ) -> T {
+        let guard = reader.guard();
+        // The leaves are read first: hops and routes are published before the leaves that name them.
+        let view = self.lpm.read(guard);
+        let seen = look(view, self.hops.read(guard), self.routes.read(guard));
+        reader.offline();
+        seen
+    }
+
+    /// Request a change; false: too many changes wait.
+    pub(crate) fn ask(&self, change: Change) -> bool {
+        self.changes.push(change).is_ok()
+    }
+}
+
+/// The routes of a prefix.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Entry {
+    /// By the script when it was loaded.
+    fixed: Option<Route>,
+    /// By the script while it runs.
+    learned: Option<Route>,
+}
+
+impl Entry {
+    fn route(self) -> Option<Route> {
+        self.fixed.or(self.learned)
+    }
+}
+
+/// The control thread's side of a table.
+pub(crate) struct Table {
+    lpm: Lpm4,
+    hops: Publisher<Vec<Hop>>,
+    routes: Publisher<Vec<Route>>,
+    /// The leaf of a route, less one.
+    leaves: HashMap<Route, u32>,
+    /// Routes, by leaf less one, that are not published yet.
+    known: Vec<Route>,
+    is_changed: bool,
+    neighbors: BTreeMap<u32, [u8; 6]>,
+    entries: BTreeMap<(u32, u8), Entry>,
+    learned: usize,
+    changes: Arc<ArrayQueue<Change>>,
+}
+
+impl Table {
+    /// An empty table.
+    pub(crate) fn new(domain: &Arc<Domain>) -> Self {
+        Table {
+            lpm: Lpm4::new(domain),
+            hops: Publisher::new(domain, Vec::new()),
+            routes: Publisher::new(domain, Vec::new()),
+            leaves: HashMap::new(),
+            known: Vec::new(),
+            is_changed: false,
+            neighbors: BTreeMap::new(),
+            entries: BTreeMap::new(),
+            learned: 0,
+            changes: Arc::new(ArrayQueue::new(WAITING)),
+        }
+    }
+
+    /// The workers' side.
+    pub(crate) fn shared(&self) -> Shared {
+        Shared {
+            lpm: self.lpm.snap(),
+            hops: self.hops.snap(),
+            routes: self.routes.snap(),
+            changes: self.changes.clone(),
+        }
+    }
+
+    /// Make these the routes that the script has set when it was loaded. What it has learned stays.
+    pub(crate) fn load(&mut self, changes: &[Change]) -> Result<(), LpmError> {
+        let mut fixed = BTreeMap::new();
+        for change in changes {
+            match *change {
+                Change::Add(address, length, route) => {
+                    fixed.insert((address, length), route);
+                }
+                Change::Remove(address, length) => {
+                    fixed.remove(&(address, length));
+                }
+                Change::Neighbor(address, route) => {
+                    fixed.insert((address, 32), route);
+                    self.neighbors.extend(route.mac.map(|mac| (address, mac)));
+                }
+            }
+        }
+        let before: Vec<(u32, u8)> = self.entries.keys().copied().collect();
+        for key in before.into_iter().filter(|key| !fixed.contains_key(key)) {
+            self.edit(key, |entry| entry.fixed = None)?;
+        }
+        let mut fresh = Vec::new();
+        for (key, route) in fixed {
+            let entry = self.entries.entry(key).or_default();
+            if entry.fixed != Some(route) {
+                entry.fixed = Some(route);
+                fresh.push((key.0, key.1, self.leaf(route)));
+            }
+        }
+        self.publish();
+        self.lpm.load_bulk(fresh)
+    }
+
+    /// Carry out the changes that workers have requested.
+    pub(crate) fn collect(&mut self) -> Result<(), LpmError> {
+        let mut edits = Vec::new();
+        while let Some(change) = self.changes.pop() {
+            match change {
+                Change::Add(address, length, route) => edits.push(((address, length), Some(route))),
+                Change::Remove(address, length) => edits.push(((address, length), None)),
+                Change::Neighbor(address, route) => {
+                    if let Some(mac) = route.mac
+                        && self.neighbors.len() < MOST_LEARNED
+                        && self.neighbors.insert(address, mac) != Some(mac)
+                    {
+                        self.is_changed = true;
+                    }
+                    edits.push(((address, 32), Some(route)));
+                }
+            }
+        }
+        for (_, route) in &edits {
+            if let Some(route) = route {
+                self.leaf(*route);
+            }
+        }
+        self.publish();
+        edits
+            .into_iter()
+            .try_for_each(|(key, route)| self.edit(key, |entry| entry.learned = route))
+    }
+
+    fn edit(&mut self, key: (u32, u8), body: impl FnOnce(&mut Entry)) -> Result<(), LpmError> {
+        let mut entry = self.entries.get(&key).copied().unwrap_or_default();
+        let before = entry;
+        body(&mut entry);
+        let more = usize::from(entry.learned.is_some());
+        let learned = self.learned + more - usize::from(before.learned.is_some());
+        if learned > MOST_LEARNED && more > 0 && before.learned.is_none() {
+            return Ok(());
+        }
+        self.learned = learned;
+        match entry.route() {
+            None => {
+                self.entries.remove(&key);
+                self.lpm.remove(key.0, key.1);
+            }
+            Some(route) => {
+                self.entries.insert(key, entry);
+                if before.route() != Some(route) {
+                    let leaf = self.leaf(route);
+                    self.publish();
+                    self.lpm.insert(key.0, key.1, leaf)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The leaf of a route.
+    fn leaf(&mut self, route: Route) -> u32 {
+        let next = self.known.len() as u32;
+        let at = *self.leaves.entry(route).or_insert(next);
+        if at == next {
+            self.known.push(route);
+            self.is_changed = true;
+        }
+        at + 1
+    }
+
+    /// Let the workers see new routes and MAC addresses.
+    fn publish(&mut self) {
+        if !std::mem::take(&mut self.is_changed) {
+            return;
+        }
+        let hops = self.known.iter().map(|route| self.hop(route)).collect();
+        self.routes.publish(self.known.clone());
+        self.hops.publish(hops);
+    }
+
+    fn hop(&self, route: &Route) -> Hop {
+        let of_via = || self.neighbors.get(&route.via?).copied();
+        let mac = route.mac.or_else(of_via);
+        let header = EthHeader {
+            dst: MacAddr(mac.unwrap_or_default()),
+            src: MacAddr(route.source),
+            ether_type: EtherType::IP4,
+        };
+        let mut ethernet = [0; 14];
+        ethernet.copy_from_slice(header.as_bytes());
+        Hop {
+            ethernet,
+            is_complete: mac.is_some(),
+            interface: route.interface,
+            mtu: route.mtu,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn route(interface: u32, mac: Option<[u8; 6]>, via: Option<u32>) -> Route {
+        Route {
+            interface,
+            mtu: 1500,
+            source: [2, 0, 0, 0, 0, 1],
+            mac,
+            via,
+        }
+    }
+
+    fn found(table: &Table, reader: &mut Reader, address: u32) -> Hop {
+        table.shared().read(reader, |view, hops, _| {
+            let leaf = view.lookup(address) as usize;
+            leaf.checked_sub(1).map_or(Hop::NONE, |at| hops[at])
+        })
+    }
+
+    const HOST: u32 = 0x0a00_0102;
+
+    #[test]
+    fn a_worker_learns_and_the_control_thread_publishes() {
+        let domain = Domain::new();
+        let mut reader = domain.register();
+        let mut table = Table::new(&domain);
+        let subnet = Change::Add(0x0a00_0100, 24, route(1, None, None));
+        let gateway = Change::Add(0, 0, route(1, None, Some(HOST)));
+        table.load(&[subnet, gateway]).unwrap();
+        assert!(!found(&table, &mut reader, HOST).is_complete);
+        assert!(!found(&table, &mut reader, 1 << 30).is_complete);
+        let mac = [2, 0, 0, 0, 0, 9];
+        let asked = Change::Neighbor(HOST, route(1, Some(mac), None));
+        assert!(table.shared().ask(asked));
+        table.collect().unwrap();
+        for address in [HOST, 1 << 30] {
+            let hop = found(&table, &mut reader, address);
+            assert!(hop.is_complete && hop.ethernet[..6] == mac, "{address:x}");
+        }
+        assert!(!found(&table, &mut reader, HOST + 1).is_complete);
+    }
+
+    #[test]
+    fn a_load_replaces_what_a_load_has_set_and_keeps_what_was_learned() {
+        let domain = Domain::new();
+        let mut reader = domain.register();
+        let mut table = Table::new(&domain);
+        let add =
+            |address, interface| Change::Add(address, 32, route(interface, Some([2; 6]), None));
+        table.load(&[add(1, 1), add(2, 1)]).unwrap();
+        table.shared().ask(add(3, 3));
+        table.collect().unwrap();
+        table.load(&[add(2, 2)]).unwrap();
+        let seen = [1, 2, 3].map(|address| found(&table, &mut reader, address).interface);
+        assert_eq!(seen, [NO_INTERFACE, 2, 3]);
+        table.shared().ask(Change::Remove(3, 32));
+        table.collect().unwrap();
+        assert_eq!(found(&table, &mut reader, 3), Hop::NONE);
+    }
+
+    #[test]
+    fn changes_and_learned_prefixes_are_bounded() {
+        let domain = Domain::new();
+        let mut table = Table::new(&domain);
+        let shared = table.shared();
+        let mut address = 0;
+        while table.learned < MOST_LEARNED {
+            while shared.ask(Change::Add(address, 32, route(1, Some([2; 6]), None))) {
+                address += 1;
+            }
+            table.collect().unwrap();
+        }
+        shared.ask(Change::Add(u32::MAX, 32, route(1, Some([2; 6]), None)));
+        table.collect().unwrap();
+        assert_eq!(
+            (table.learned, table.lpm.len()),
+            (MOST_LEARNED, MOST_LEARNED)
+        );
+    }
+}

@@ -13,7 +13,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::Ipv4Addr;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use support::http::Http;
@@ -105,8 +105,12 @@ impl Drop for End<'_> {
     }
 }
 
+/// One test at a time: each would slow the answers of the other.
+static ALONE: Mutex<()> = Mutex::new(());
+
 #[test]
 fn the_control_thread_answers_while_a_large_configuration_changes() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let (count, limit) = (
         number("VOLLEY_ROUTES", 50_000),
         number("VOLLEY_ANSWER_MS", 2000),
@@ -137,7 +141,8 @@ fn the_control_thread_answers_while_a_large_configuration_changes() {
             daemon.ok("ip route add 9.9.9.0/24 via 198.51.100.9 pg0")
         });
         answers.phase("rollback", || daemon.ok("config rollback 1"));
-        let left = http.get("/v1/show/fib?family=ip4&address=20.0.0.1");
+        // The daemon has closed the other connection if it was idle for 30 s.
+        let left = Http::connect(&socket).get("/v1/show/fib?family=ip4&address=20.0.0.1");
         assert!(!left.to_string().contains("via"), "{left}");
         // Many in one command.
         let line = format!("30.0.0.0/32 via drop count {}", count.min(200_000));
@@ -167,6 +172,7 @@ const COUNTED: u64 = 160;
 
 #[test]
 fn the_control_thread_answers_while_many_routes_get_counters() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let (count, limit) = (
         number("VOLLEY_ROUTES", 200_000).max(200_000),
         number("VOLLEY_ANSWER_MS", 2000),

@@ -1,5 +1,6 @@
 //! The command line of `volley-lab`.
 
+use crate::level::Level;
 use crate::switch::RouterArgs;
 use crate::traffic::{GenerateArgs, SinkArgs};
 use clap::{Args as ClapArgs, Subcommand};
@@ -13,6 +14,28 @@ pub struct Args {
     pub command: Command,
 }
 
+/// How much is measured.
+#[derive(Clone, Copy, Debug, ClapArgs)]
+pub struct Extent {
+    /// Fewer points and shorter repetitions.
+    #[arg(long)]
+    quick: bool,
+    /// One or two short points of each figure, to see that each can be measured.
+    #[arg(long, conflicts_with = "quick")]
+    smoke: bool,
+}
+
+impl Extent {
+    /// The level of these options.
+    pub fn level(self) -> Level {
+        match (self.smoke, self.quick) {
+            (true, _) => Level::Smoke,
+            (_, true) => Level::Quick,
+            _ => Level::Full,
+        }
+    }
+}
+
 /// Commands of the lab.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
@@ -22,12 +45,23 @@ pub enum Command {
     Run {
         /// Names of figures (default: all).
         figures: Vec<String>,
-        /// Fewer points and shorter repetitions.
+        /// Extent of the run.
+        #[command(flatten)]
+        extent: Extent,
+        /// Library of the tutorial's plugin (default: libip_in_ip.so beside this program).
         #[arg(long)]
-        quick: bool,
+        plugin: Option<PathBuf>,
         /// Folder of the run; it must not have a run yet.
         #[arg(long, default_value = "lab-run")]
         out: PathBuf,
+    },
+    /// Print the number of points of each figure, and how long they take.
+    Plan {
+        /// Names of figures (default: all).
+        figures: Vec<String>,
+        /// Extent of the run.
+        #[command(flatten)]
+        extent: Extent,
     },
     /// Measure the points that an interrupted run has left, and write its report.
     Resume {
@@ -38,6 +72,9 @@ pub enum Command {
     Report {
         /// Folder of the run.
         dir: PathBuf,
+        /// Write Markdown with a plot of each figure into this folder instead.
+        #[arg(long)]
+        markdown: Option<PathBuf>,
     },
     /// Send packets at a rate, with sequence numbers and time stamps, and receive what comes back.
     Generate(Box<GenerateArgs>),

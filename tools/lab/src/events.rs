@@ -4,6 +4,7 @@
 //! runs with different numbers of packets are made: what is common to both cancels out in the difference.
 
 use crate::samples::{self, Samples};
+use crate::switch::{dependent, is_installed};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
@@ -14,8 +15,10 @@ use std::time::{Duration, Instant};
 const GRAPH: &str = "volley_graph::worker::round::Worker::run_pending";
 /// valgrind 3.19 does not know AVX-512.
 pub const LEVEL: &str = "x86-64-v3";
-/// Packets of the two runs.
-const PACKETS: (u64, u64) = (51_200, 153_600);
+/// The longer run has so many times the packets of the shorter one.
+const LONGER: u64 = 3;
+/// With many destinations, the runs have so many times the packets: each destination must be looked up once before the caches are steady.
+const MANY: u64 = 4;
 /// The simulated caches: those of the machine that the other figures are from, with its second level as the last.
 const CACHES: [&str; 3] = ["--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,8,64"];
 /// Largest file of callgrind.
@@ -32,26 +35,31 @@ const METRICS: [(&str, &[&str]); 5] = [
     ("branch misses", &["Bcm", "Bim"]),
 ];
 
-/// Events per packet of a run of the benchmark. The program `bench` takes its arguments after `words`.
+/// Events per packet of a run of the benchmark. The program `bench` takes its arguments after `words`; the shorter run has
+/// `packets` packets. Both runs are made at the same time: callgrind counts the same on a busy processor.
 ///
 /// # Errors
 /// If valgrind is not installed, or fails.
-pub fn measure(program: &Path, words: &[&str], args: &str) -> Result<Samples, String> {
+pub fn measure(
+    program: &Path,
+    words: &[&str],
+    args: &str,
+    packets: u64,
+) -> Result<Samples, String> {
+    if !is_installed("valgrind") {
+        return Err("valgrind is not installed: no events are counted".to_owned());
+    }
     let folder = samples::scratch();
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let few = match args.contains("--distinct") {
+        true => MANY * packets,
+        false => packets,
+    };
+    let many = LONGER * few;
     let run = |packets: u64| {
         let file = folder.join(format!("callgrind.{packets}"));
-        let mut command = Command::new("valgrind");
+        let mut command = by_valgrind(&file);
         command
-            .args([
-                "--tool=callgrind",
-                "--quiet",
-                "--cache-sim=yes",
-                "--branch-sim=yes",
-            ])
-            .args(CACHES)
-            .arg(format!("--toggle-collect={GRAPH}"))
-            .arg(format!("--callgrind-out-file={}", file.display()))
             .arg(program)
             .args(words)
             .args(args.split_whitespace())
@@ -65,10 +73,33 @@ pub fn measure(program: &Path, words: &[&str], args: &str) -> Result<Samples, St
         let text = text.map_err(|e| format!("{}: {e}", file.display()))?;
         Ok::<_, String>(totals(&text))
     };
-    let counted = run(PACKETS.0).and_then(|few| Ok((few, run(PACKETS.1)?)));
+    let counted = std::thread::scope(|scope| {
+        let longer = scope.spawn(|| run(many));
+        let shorter = run(few)?;
+        let longer = longer.join();
+        let longer = longer.map_err(|_| "the thread of callgrind panicked".to_owned())??;
+        Ok::<_, String>((shorter, longer))
+    });
+    // What cannot be removed is in the folder of temporary files.
     let _ = std::fs::remove_dir_all(&folder);
-    let (few, many): (Totals, Totals) = counted?;
-    per_packet(&few, &many)
+    let (shorter, longer) = counted?;
+    per_packet(&shorter, &longer, many - few)
+}
+
+/// callgrind, which ends when this program does.
+fn by_valgrind(file: &Path) -> Command {
+    let mut command = dependent("valgrind");
+    command
+        .args([
+            "--tool=callgrind",
+            "--quiet",
+            "--cache-sim=yes",
+            "--branch-sim=yes",
+        ])
+        .args(CACHES)
+        .arg(format!("--toggle-collect={GRAPH}"))
+        .arg(format!("--callgrind-out-file={}", file.display()));
+    command
 }
 
 type Totals = BTreeMap<String, u64>;
@@ -84,8 +115,7 @@ fn totals(text: &str) -> Totals {
     names.map(str::to_owned).zip(values).collect()
 }
 
-fn per_packet(few: &Totals, many: &Totals) -> Result<Samples, String> {
-    let packets = (PACKETS.1 - PACKETS.0) as f64;
+fn per_packet(few: &Totals, many: &Totals, packets: u64) -> Result<Samples, String> {
     let mut samples = Samples::new();
     for (metric, columns) in METRICS {
         let sum = |totals: &Totals| -> Option<u64> {
@@ -95,7 +125,7 @@ fn per_packet(few: &Totals, many: &Totals) -> Result<Samples, String> {
             return Err(format!("callgrind did not count {}", columns.join(", ")));
         };
         // Misses of a cold cache are more in the shorter run at times.
-        let events = many.saturating_sub(few) as f64 / packets;
+        let events = many.saturating_sub(few) as f64 / packets as f64;
         samples.insert(metric.to_owned(), vec![events]);
     }
     match samples["instructions"][0] > 0.0 {
@@ -110,12 +140,7 @@ fn finish(mut command: Command, limit: Duration) -> Result<(), String> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => {
-            "valgrind is not installed: no events are counted".to_owned()
-        }
-        _ => format!("valgrind: {e}"),
-    })?;
+    let mut child = command.spawn().map_err(|e| format!("valgrind: {e}"))?;
     let start = Instant::now();
     let status = loop {
         match child.try_wait() {
@@ -170,13 +195,13 @@ mod tests {
         for value in many.values_mut() {
             *value += 102_400;
         }
-        let samples = per_packet(&few, &many).unwrap();
+        let samples = per_packet(&few, &many, 102_400).unwrap();
         assert_eq!(samples["instructions"], [1.0]);
         assert_eq!(samples["L1 data misses"], [2.0]);
         assert_eq!(samples["L2 misses"], [3.0]);
-        assert!(per_packet(&few, &few).is_err());
+        assert!(per_packet(&few, &few, 1).is_err());
         many.remove("I1mr");
-        assert!(per_packet(&few, &many).unwrap_err().contains("I1mr"));
+        assert!(per_packet(&few, &many, 1).unwrap_err().contains("I1mr"));
     }
 
     #[test]
@@ -188,7 +213,6 @@ mod tests {
         assert!(error.contains("did not end"), "{error}");
         assert!(start.elapsed() < Duration::from_secs(10));
         assert!(finish(Command::new("false"), Duration::from_secs(10)).is_err());
-        let missing = finish(Command::new("no-such-program-at-all"), LIMIT).unwrap_err();
-        assert!(missing.contains("not installed"), "{missing}");
+        assert!(finish(Command::new("no-such-program-at-all"), LIMIT).is_err());
     }
 }

@@ -49,7 +49,7 @@ impl Bed {
             frames.push((index(entry.interface)?, frame(&entry, args.size)?));
         }
         let sink = SinkAt::Transmission(index(TX)?);
-        let installed = Instruments::install(&setup.stack, frames, &[sink], None);
+        let installed = Instruments::install(&setup.stack, vec![frames], &[sink], None);
         let instruments = installed.map_err(|e| e.to_string())?;
         while !setup.stack.settled() {
             setup.worker.step();

@@ -4,6 +4,7 @@
 //! point; 130 interrupted.
 #![forbid(unsafe_code)]
 
+mod allocation;
 mod args;
 pub mod compare;
 mod environment;
@@ -11,9 +12,13 @@ mod error;
 mod events;
 pub mod figure;
 mod latency;
+pub mod level;
+mod markdown;
 pub mod meter;
 mod method;
+mod plan;
 mod plot;
+mod plugin;
 pub mod report;
 pub mod run;
 pub mod samples;
@@ -29,6 +34,7 @@ pub use error::LabError;
 
 use args::Command;
 use run::Run;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,11 +60,27 @@ fn perform(command: Command) -> Result<(), LabError> {
         }
         Command::Run {
             figures,
-            quick,
+            extent,
+            plugin,
             out,
-        } => measure(Run::create(&out, &figures, quick)?),
+        } => {
+            let plugin = plugin.map(|file| existing(&file)).transpose()?;
+            measure(Run::create(&out, &figures, extent.level(), plugin)?)
+        }
+        Command::Plan { figures, extent } => {
+            figure::known(&figures)?;
+            print!("{}", plan::text(&figures, extent.level()));
+            Ok(())
+        }
         Command::Resume { dir } => measure(Run::read(&dir)?),
-        Command::Report { dir } => write(&Run::read(&dir)?),
+        Command::Report { dir, markdown } => match markdown {
+            None => write(&Run::read(&dir)?),
+            Some(to) => {
+                let page = markdown::write(&Run::read(&dir)?, &to)?;
+                println!("{}", page.display());
+                Ok(())
+            }
+        },
         Command::Generate(args) => traffic::generate(&args),
         Command::Sink(args) => traffic::sink(&args),
         Command::Router(args) => switch::router(&args),
@@ -108,9 +130,21 @@ fn measure(mut run: Run) -> Result<(), LabError> {
         }
     });
     handler.map_err(|e| LabError::file(&run.dir, format!("Ctrl-C cannot be handled: {e}")))?;
-    let measured = run.measure(&mut meter::Bench::default(), &stop);
+    let mut bench = meter::Bench::new(run.plan.plugin.clone());
+    let measured = run.measure(&mut bench, &stop);
+    // Switches end before the report is written.
+    drop(bench);
+    if matches!(measured, Err(LabError::File { .. })) {
+        // A report has no place either.
+        return measured;
+    }
     write(&run)?;
     measured
+}
+
+/// The path of a file, seen from any folder.
+fn existing(file: &Path) -> Result<PathBuf, LabError> {
+    file.canonicalize().map_err(|e| LabError::file(file, e))
 }
 
 fn write(run: &Run) -> Result<(), LabError> {

@@ -1,11 +1,14 @@
 //! Measures one point: the benchmark in this process, on a pinned thread; its events; or latencies.
 //!
-//! The arguments of a point are those of `volley bench`. A word in front of them chooses another measurement: `events`, `latency LOAD`,
-//! `clock MHZ`, `switch`.
+//! The arguments of a point are those of `volley bench`. A word in front of them chooses another measurement: `events`, `ipc`,
+//! `latency LOAD`, `clock MHZ`, `cores ALLOCATION`, `plugin SCENARIO`, `switch`.
 
-use crate::switch::Spec;
-use crate::{events, latency, switch};
+use crate::allocation::{self, Allocation};
+use crate::switch::{Beds, Spec};
+use crate::{events, latency, plugin};
+use clap::ValueEnum;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use volley_bench::{Args, Command, CostKind, Report};
 
 pub use crate::samples::{Length, Samples, parse};
@@ -31,10 +34,16 @@ pub enum Task {
     Bench(Box<Args>),
     /// Events of the benchmark: the arguments as a text, which another process reads.
     Events(String),
+    /// Instructions per cycle of the core, with the events.
+    PerCycle(String),
     /// Latency at this part of the largest rate.
     Latency(f64, Box<Args>),
     /// The rate at this clock in MHz, derived from the cycles of the core.
     Clock(f64, Box<Args>),
+    /// The rate of workers whose threads have this allocation.
+    Cores(Allocation, Box<Args>),
+    /// A scenario of the tutorial's plugin.
+    Plugin(String),
     /// A switch that runs as a process.
     Switch(Box<Spec>),
 }
@@ -53,6 +62,13 @@ impl Task {
         };
         match word {
             "events" => parse(rest).map(|_| Task::Events(rest.to_owned())),
+            "ipc" => parse(rest).map(|_| Task::PerCycle(rest.to_owned())),
+            "plugin" => Ok(Task::Plugin(rest.to_owned())),
+            "cores" => {
+                let (name, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+                let allocation = Allocation::from_str(name, false)?;
+                Ok(Task::Cores(allocation, Box::new(parse(rest)?)))
+            }
             "switch" => Spec::of(rest).map(|spec| Task::Switch(Box::new(spec))),
             "latency" => valued().map(|(load, args)| Task::Latency(load, args)),
             "clock" => valued().map(|(clock, args)| Task::Clock(clock, args)),
@@ -66,24 +82,42 @@ impl Task {
 pub struct Bench {
     /// Events that were counted: several figures show those of the same run.
     counted: BTreeMap<String, Samples>,
+    /// Switches that still run.
+    beds: Beds,
+    /// File of the tutorial's plugin; none to look for it.
+    plugin: Option<PathBuf>,
 }
 
 impl Bench {
-    /// Events of the benchmark, and with them instructions per cycle of the core.
+    /// With the file of the tutorial's plugin; none to look for it.
+    pub fn new(plugin: Option<PathBuf>) -> Bench {
+        Bench {
+            plugin,
+            ..Bench::default()
+        }
+    }
+
+    /// Events of the benchmark.
     fn events(&mut self, args: &str, length: Length) -> Result<Samples, String> {
         if let Some(known) = self.counted.get(args) {
             return Ok(known.clone());
         }
         let program = std::env::current_exe().map_err(|e| format!("this program: {e}"))?;
-        let mut samples = events::measure(&program, &["bench"], args)?;
-        if !args.starts_with("path-batcher") {
-            let cycles = bench(parse(&format!("{args} --isa {}", events::LEVEL))?, length)?;
-            let per_cycle = |cycles: &f64| samples["instructions"][0] / cycles;
-            let all: Vec<f64> = cycles["core_cycles"].iter().map(per_cycle).collect();
-            samples.insert("ipc".to_owned(), all);
-        }
+        let samples = events::measure(&program, &["bench"], args, length.counted)?;
         self.counted.insert(args.to_owned(), samples.clone());
         Ok(samples)
+    }
+
+    /// Instructions per cycle of the core.
+    fn per_cycle(&mut self, args: &str, length: Length) -> Result<Samples, String> {
+        let counted = self.events(args, length)?;
+        let cycles = bench(parse(&format!("{args} --isa {}", events::LEVEL))?, length)?;
+        let instructions = counted.get("instructions").and_then(|all| all.first());
+        let (Some(instructions), Some(cycles)) = (instructions, cycles.get("core_cycles")) else {
+            return Err("instructions or cycles were not counted".to_owned());
+        };
+        let all = cycles.iter().map(|cycles| instructions / cycles).collect();
+        Ok(Samples::from([("ipc".to_owned(), all)]))
     }
 }
 
@@ -97,11 +131,21 @@ fn at_clock(mhz: f64, samples: &Samples) -> Samples {
 
 impl Meter for Bench {
     fn measure(&mut self, args: &str, length: Length) -> Result<Samples, String> {
-        match Task::of(args)? {
+        let task = Task::of(args)?;
+        if !matches!(task, Task::Switch(_)) {
+            // A switch polls: it would take a core from the other measurements.
+            self.beds.close();
+        }
+        match task {
             Task::Bench(args) => bench(*args, length),
             Task::Clock(mhz, args) => Ok(at_clock(mhz, &bench(*args, length)?)),
             Task::Events(args) => self.events(&args, length),
-            Task::Switch(spec) => switch::measure(&spec, length),
+            Task::PerCycle(args) => self.per_cycle(&args, length),
+            Task::Switch(spec) => self.beds.measure(&spec, length),
+            Task::Plugin(scenario) => plugin::measure(self.plugin.as_deref(), &scenario, length),
+            Task::Cores(allocation, args) => {
+                on_thread(move || allocation::measure(allocation, *args, length))
+            }
             Task::Latency(load, args) => on_thread(move || latency::measure(load, &args, length)),
         }
     }
@@ -144,7 +188,11 @@ fn bench(mut args: Args, length: Length) -> Result<Samples, String> {
 fn samples(report: &Report) -> Samples {
     let of =
         |what: &dyn Fn(&volley_bench::Sample) -> f64| report.samples.iter().map(what).collect();
-    let metrics: [(&str, Vec<f64>); 8] = [
+    let metrics: [(&str, Vec<f64>); 9] = [
+        (
+            "per_ghz",
+            of(&|s| 1e3 / (s.together_cycles_per_packet * s.core_cycles_per_tsc)),
+        ),
         ("mpps", of(&|s| s.mpps_with_source)),
         ("cycles", of(&|s| s.cycles_per_packet)),
         (
@@ -194,7 +242,18 @@ mod tests {
         );
         assert!(matches!(of("latency 0.5 --scenario ip4"), Task::Latency(load, _) if load == 0.5));
         assert!(matches!(of("clock 2600 --scenario ip4"), Task::Clock(mhz, _) if mhz == 2600.0));
-        for bad in ["latency --scenario xc", "events --scenario none", "clock"] {
+        assert!(matches!(of("ipc --scenario ip4"), Task::PerCycle(_)));
+        assert!(matches!(of("plugin one"), Task::Plugin(name) if name == "one"));
+        assert!(matches!(
+            of("cores two-workers --scenario ip4"),
+            Task::Cores(Allocation::TwoWorkers, _)
+        ));
+        for bad in [
+            "cores three --scenario ip4",
+            "latency --scenario xc",
+            "events --scenario none",
+            "clock",
+        ] {
             assert!(Task::of(bad).is_err(), "{bad}");
         }
     }

@@ -1,8 +1,9 @@
 //! Method and noise of a run, in sentences.
 
-use crate::meter::Length;
+use crate::level::Level;
 use crate::run::{CONTROL, Record, Run};
 use crate::stats::Summary;
+use crate::switch::can_make_namespaces;
 
 /// Difference of the control point, and spread of the repetitions in percent, from which a run is called rough.
 const ROUGH: f64 = 10.0;
@@ -17,7 +18,7 @@ fn is_measured(record: &&Record) -> bool {
 }
 
 fn method(run: &Run) -> String {
-    let length = Length::of(run.plan.quick);
+    let length = run.plan.level.length();
     let measured = run.records.iter().filter(is_measured);
     let samples = |r: &Record| r.samples.values().map(Vec::len).max().unwrap_or(0);
     let (points, trials) = measured.fold((0, 0), |(points, trials), record| {
@@ -27,10 +28,17 @@ fn method(run: &Run) -> String {
         "" => "one processor".to_owned(),
         number => format!("processor {number}"),
     };
+    let smoke = match run.plan.level {
+        Level::Smoke => {
+            "This is a smoke run: it shows that each figure can be measured, and its values mean nothing. "
+        }
+        _ => "",
+    };
+    let minutes = run.records.iter().map(|r| r.seconds).sum::<f64>() / 60.0;
     format!(
-        "Figures without processes: packets are created and freed in memory, and the only worker is pinned to {pinned}. \
+        "{smoke}Figures without processes: packets are created and freed in memory, and the only worker is pinned to {pinned}. \
          Each point has {} repetitions of {} s, after a warm-up of 0.1 s and a comparison of packets with the reference model: \
-         {points} points and {trials} repetitions in this run. A point is the median of its repetitions, with the lowest and the highest; \
+         {points} points and {trials} repetitions in this run, in {minutes:.1} minutes of measurements. A point is the median of its repetitions, with the lowest and the highest; \
          confidence intervals (95 %) come from order statistics. Cycles are those of the time stamp counter.",
         length.repetitions, length.seconds
     )
@@ -88,8 +96,23 @@ fn machine(run: &Run) -> String {
         true => " This was a debug build: its figures are not those of a release.",
         false => "",
     };
+    let pages = match e
+        .huge_pages
+        .iter()
+        .find(|line| line.starts_with("HugePages_Total"))
+    {
+        Some(line) if line.ends_with(" 0") => "none",
+        Some(_) => "reserved",
+        None => "unknown",
+    };
+    let user = match can_make_namespaces() {
+        true => "",
+        false => {
+            " This user may not make network namespaces: switches with veth pairs are left out, and VNFs share the namespace of the lab."
+        }
+    };
     format!(
-        "Machine: {}, {} processors, time stamp counter {} GHz, Linux {}, load averages at the start {}. Code: Volley {} {}.{debug}",
+        "Machine: {}, {} processors, time stamp counter {} GHz, Linux {}, huge pages {pages}, load averages at the start {}.{user} Code: Volley {} {}.{debug}",
         e.processor, e.processors, e.tsc_ghz, e.kernel, e.load, e.version, e.git
     )
 }

@@ -2,7 +2,7 @@
 
 use crate::error::LabError;
 use crate::figure::shape::Shape;
-use crate::figure::{Figure, SKIPPED, Scale, skipped_peers};
+use crate::figure::{Figure, Scale, skipped_peers};
 use crate::method;
 use crate::plot;
 use crate::run::Run;
@@ -14,10 +14,15 @@ use std::io::Write as _;
 const STYLE: &str = include_str!("report.css");
 
 /// One figure with its curves.
-struct Part {
-    figure: &'static Figure,
-    series: Vec<Series>,
-    shape: Shape,
+pub(crate) struct Part {
+    /// The figure.
+    pub figure: &'static Figure,
+    /// The curves.
+    pub series: Vec<Series>,
+    /// Whether the shape agrees.
+    pub shape: Shape,
+    /// Why points were not measured.
+    pub reasons: Vec<String>,
 }
 
 /// One figure in the JSON file.
@@ -32,6 +37,7 @@ struct Json<'a> {
     published: crate::figure::Numbers,
     compared: crate::figure::Numbers,
     shape: &'a Shape,
+    not_measured: &'a [String],
 }
 
 /// Write `report.html`, `report.md`, `report.csv` and `report.json` into the folder of the run.
@@ -39,7 +45,7 @@ struct Json<'a> {
 /// # Errors
 /// If a plot cannot be drawn or a file cannot be written.
 pub fn write(run: &Run) -> Result<(), LabError> {
-    let parts: Vec<Part> = run.figures().into_iter().map(|f| part(run, f)).collect();
+    let parts = parts(run);
     let json: Vec<Json<'_>> = parts.iter().map(json).collect();
     let json = serde_json::to_string_pretty(&json);
     let json = json.map_err(|e| LabError::file(&run.dir.join("report.json"), e))?;
@@ -57,6 +63,11 @@ pub fn write(run: &Run) -> Result<(), LabError> {
     Ok(())
 }
 
+/// The figures of a run.
+pub(crate) fn parts(run: &Run) -> Vec<Part> {
+    run.figures().into_iter().map(|f| part(run, f)).collect()
+}
+
 fn part(run: &Run, figure: &'static Figure) -> Part {
     let series = series::of(run, figure);
     let shape = series::judge(figure, &series);
@@ -64,7 +75,32 @@ fn part(run: &Run, figure: &'static Figure) -> Part {
         figure,
         series,
         shape,
+        reasons: reasons(run, figure),
     }
+}
+
+/// A sentence for each reason why points of a figure were not measured, with the number of its points.
+fn reasons(run: &Run, figure: &Figure) -> Vec<String> {
+    let mut all: Vec<(&str, Vec<String>)> = Vec::new();
+    let ours = run.records.iter().filter(|r| r.figure == figure.name);
+    for record in ours {
+        let Some(why) = record.error.as_deref() else {
+            continue;
+        };
+        let name = format!("{} {}", record.series, record.label);
+        match all.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, names)) => names.push(name),
+            None => all.push((why, vec![name])),
+        }
+    }
+    let sentence = |(why, names): (&str, Vec<String>)| {
+        format!(
+            "Not measured: {}: {}.",
+            names.join(", "),
+            why.trim_end_matches('.')
+        )
+    };
+    all.into_iter().map(sentence).collect()
 }
 
 fn json(part: &Part) -> Json<'_> {
@@ -79,6 +115,7 @@ fn json(part: &Part) -> Json<'_> {
         published: figure.published,
         compared: figure.compared,
         shape: &part.shape,
+        not_measured: &part.reasons,
     }
 }
 
@@ -89,11 +126,38 @@ fn escape(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-fn verdict(shape: &Shape) -> &'static str {
-    match shape.agrees {
-        Some(true) => "agrees",
-        Some(false) => "differs",
-        None => "not judged",
+impl Part {
+    /// Whether the shape agrees, in a word or two.
+    pub fn verdict(&self) -> &'static str {
+        match self.shape.agrees {
+            Some(true) => "agrees",
+            Some(false) => "differs",
+            None => "not judged",
+        }
+    }
+
+    /// What the marks of the plot are, and how the figure was measured.
+    pub fn caption(&self) -> String {
+        let figure = self.figure;
+        let dots = match (figure.is_by_node(), figure.x.scale) {
+            (true, _) => "Bars: sums over the repetitions.",
+            (_, Scale::Names) => "Bars: medians; lines: from the lowest to the highest repetition.",
+            _ => "Points: medians; vertical lines: from the lowest to the highest repetition.",
+        };
+        let marks = |what: &str, source: &str| match source {
+            "" => String::new(),
+            source => format!(" {what}: {source}."),
+        };
+        let sources = marks("Rings", figure.published.source)
+            + &marks("Crosses", figure.compared.source)
+            + &marks("Published", figure.quoted.source);
+        format!("{dots}{sources} {}", figure.method)
+    }
+
+    /// All cells with the names of their curves.
+    pub fn cells(&self) -> impl Iterator<Item = (&str, &series::Cell)> {
+        let all = self.series.iter();
+        all.flat_map(|s| s.cells.iter().map(|c| (s.name.as_str(), c)))
     }
 }
 
@@ -111,7 +175,7 @@ fn html(run: &Run, parts: &[Part]) -> Result<String, LabError> {
             page,
             "<tr><td><a href=\"#{0}\">{0}</a></td><td>{1}</td><td>{2}</td></tr>",
             part.figure.name,
-            verdict(&part.shape),
+            part.verdict(),
             escape(&part.shape.why)
         );
     }
@@ -124,19 +188,9 @@ fn html(run: &Run, parts: &[Part]) -> Result<String, LabError> {
     Ok(page)
 }
 
-/// Tables of the figures and peers that are not part of the run.
+/// Table of the peers that are not part of the run.
 fn skipped(page: &mut String) {
-    *page += "<section id=\"skipped\">\n<h2>Skipped figures</h2>\n<table>\n<tr><th>figure</th><th>contents</th><th>reason</th></tr>\n";
-    for other in &SKIPPED {
-        let _ = writeln!(
-            page,
-            "<tr><td>{}</td><td>{}</td><td>{}</td></tr>",
-            other.name,
-            escape(other.title),
-            escape(other.why)
-        );
-    }
-    *page += "</table>\n<h2>Skipped peers</h2>\n<table>\n<tr><th>peer</th><th>reason</th></tr>\n";
+    *page += "<section id=\"skipped\">\n<h2>Skipped peers</h2>\n<table>\n<tr><th>peer</th><th>reason</th></tr>\n";
     for (peer, why) in skipped_peers() {
         let _ = writeln!(page, "<tr><td>{peer}</td><td>{}</td></tr>", escape(&why));
     }
@@ -155,28 +209,19 @@ fn section(page: &mut String, part: &Part) -> Result<(), LabError> {
         escape(figure.fact.text),
         escape(figure.fact.source)
     );
+    for why in &part.reasons {
+        let _ = writeln!(page, "<p class=\"missing\">{}</p>", escape(why));
+    }
     let plot = match part.series.is_empty() {
         true => "<p>No point of this figure was measured.</p>\n".to_owned(),
         false => plot::svg(figure, &part.series)?,
     };
-    let dots = match (figure.is_by_node(), figure.x.scale) {
-        (true, _) => "Bars: sums over the repetitions.",
-        (_, Scale::Names) => "Bars: medians; lines: from the lowest to the highest repetition.",
-        _ => "Points: medians; vertical lines: from the lowest to the highest repetition.",
-    };
-    let marks = |what: &str, source: &str| match source {
-        "" => String::new(),
-        source => format!(" {what}: {source}."),
-    };
-    let crosses =
-        marks("Rings", figure.published.source) + &marks("Crosses", figure.compared.source);
     let _ = writeln!(
         page,
-        "<figure tabindex=\"0\" aria-label=\"{}\">\n{plot}<figcaption>{dots}{} {} <strong>Shape {}:</strong> {}</figcaption>\n</figure>",
+        "<figure tabindex=\"0\" aria-label=\"{}\">\n{plot}<figcaption>{} <strong>Shape {}:</strong> {}</figcaption>\n</figure>",
         escape(figure.title),
-        escape(&crosses),
-        escape(figure.method),
-        verdict(&part.shape),
+        escape(&part.caption()),
+        part.verdict(),
         escape(&part.shape.why)
     );
     let _ = write!(
@@ -184,7 +229,7 @@ fn section(page: &mut String, part: &Part) -> Result<(), LabError> {
         "<details>\n<summary>Table ({})</summary>\n<table>\n<tr><th>curve</th><th>position</th><th>median</th><th>minimum</th><th>maximum</th><th>95 % interval</th><th>samples</th></tr>\n",
         escape(figure.y.title)
     );
-    for (name, cell) in cells(part) {
+    for (name, cell) in part.cells() {
         let s = &cell.summary;
         let interval = s.interval.map_or("none".to_owned(), |i| {
             format!("{:.2} to {:.2}", i.low, i.high)
@@ -197,41 +242,54 @@ fn section(page: &mut String, part: &Part) -> Result<(), LabError> {
             s.median,
             s.min,
             s.max,
-            s.count
+            samples(s.count)
         );
     }
     *page += "</table>\n</details>\n</section>\n";
     Ok(())
 }
 
-/// All cells with the names of their curves.
-fn cells(part: &Part) -> impl Iterator<Item = (&str, &series::Cell)> {
-    part.series
-        .iter()
-        .flat_map(|s| s.cells.iter().map(|c| (s.name.as_str(), c)))
+/// Number of samples, for people.
+fn samples(count: usize) -> String {
+    match count {
+        0 => "published".to_owned(),
+        count => count.to_string(),
+    }
 }
 
 fn markdown(run: &Run, parts: &[Part]) -> String {
-    let mut text = format!(
-        "# Volley lab\n\n{}\n\n| figure | shape | why |\n|---|---|---|\n",
-        method::paragraphs(run).join("\n\n")
-    );
+    let paragraphs = method::paragraphs(run).join("\n\n");
+    let mut text = format!("# Volley lab\n\n{paragraphs}\n\n{}", shapes(parts));
+    text += "\n| figure | not measured |\n|---|---|\n";
+    for part in parts {
+        for why in &part.reasons {
+            let _ = writeln!(text, "| {} | {why} |", part.figure.name);
+        }
+    }
+    text + "\n" + &peers()
+}
+
+/// The table of shapes as Markdown.
+pub(crate) fn shapes(parts: &[Part]) -> String {
+    let mut text = "| figure | shape | why |\n|---|---|---|\n".to_owned();
     for part in parts {
         let _ = writeln!(
             text,
             "| {}: {} | {} | {} |",
             part.figure.name,
             part.figure.title,
-            verdict(&part.shape),
+            part.verdict(),
             part.shape.why
         );
     }
-    text += "\n| skipped | contents | reason |\n|---|---|---|\n";
-    for other in &SKIPPED {
-        let _ = writeln!(text, "| {} | {} | {} |", other.name, other.title, other.why);
-    }
+    text
+}
+
+/// The table of peers that were not run, as Markdown.
+pub(crate) fn peers() -> String {
+    let mut text = "| skipped peer | reason |\n|---|---|\n".to_owned();
     for (peer, why) in skipped_peers() {
-        let _ = writeln!(text, "| {peer} | peer | {why} |");
+        let _ = writeln!(text, "| {peer} | {why} |");
     }
     text
 }
@@ -239,7 +297,7 @@ fn markdown(run: &Run, parts: &[Part]) -> String {
 fn csv(parts: &[Part]) -> String {
     let mut text = "figure,curve,x,label,unit,samples,min,q1,median,q3,max\n".to_owned();
     for part in parts {
-        for (name, cell) in cells(part) {
+        for (name, cell) in part.cells() {
             let s = &cell.summary;
             let _ = writeln!(
                 text,
@@ -263,6 +321,7 @@ fn csv(parts: &[Part]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::level::Level;
     use crate::run::tests::measured;
 
     /// Reads tags in order, and fails if one is not closed by its own end.
@@ -296,7 +355,7 @@ mod tests {
         assert_eq!(sections.len(), run.figures().len() + 1);
         let skipped = sections.last().unwrap();
         let rows = skipped.matches("<tr><td>").count();
-        assert_eq!(rows, SKIPPED.len() + skipped_peers().len());
+        assert_eq!(rows, skipped_peers().len());
         for (section, figure) in sections.iter().zip(run.figures()) {
             assert!(section.starts_with(&format!("id=\"{}\"", figure.name)));
             let dots = match figure.x.scale {
@@ -304,7 +363,7 @@ mod tests {
                 _ => section.matches("<circle").count(),
             };
             let rows = section.matches("<tr><td>").count();
-            assert!(dots >= rows && rows >= 2, "{}: {dots} {rows}", figure.name);
+            assert!(dots >= rows && rows >= 1, "{}: {dots} {rows}", figure.name);
             let caption = section.split("<figcaption>").nth(1).unwrap();
             assert!(caption.contains("<strong>Shape "), "{}", figure.name);
             assert!(!section.contains("http://") || !section.contains("href=\"http"));
@@ -327,7 +386,7 @@ mod tests {
     #[test]
     fn a_figure_without_points_is_reported_as_such() {
         let dir = tempfile::tempdir().unwrap();
-        let run = Run::create(dir.path(), &["vpp-9".to_owned()], true).unwrap();
+        let run = Run::create(dir.path(), &["vpp-9".to_owned()], Level::Quick, None).unwrap();
         write(&run).unwrap();
         let page = std::fs::read_to_string(dir.path().join("report.html")).unwrap();
         assert!(page.contains("No point of this figure was measured."));

@@ -6,12 +6,14 @@
 use crate::environment::Environment;
 use crate::error::LabError;
 use crate::figure::{self, FIGURES, Figure, Point};
-use crate::meter::{Length, Meter, Samples};
-use indicatif::{ProgressBar, ProgressStyle};
+use crate::level::{self, Level};
+use crate::meter::{Meter, Samples};
+use crate::plan::{self, Progress};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 /// Largest file of a run.
 const MOST: u64 = 256 << 20;
@@ -25,8 +27,12 @@ const CONTROL_ARGS: &str = "--scenario ip4";
 pub struct Plan {
     /// Names of the figures.
     pub figures: Vec<String>,
-    /// Whether the run is quick.
-    pub quick: bool,
+    /// Extent of the run.
+    #[serde(alias = "quick", deserialize_with = "level::read")]
+    pub level: Level,
+    /// File of the tutorial's plugin; none to look for it.
+    #[serde(default)]
+    pub plugin: Option<PathBuf>,
     /// Machine and code.
     pub environment: Environment,
 }
@@ -48,6 +54,9 @@ pub struct Record {
     pub samples: Samples,
     /// Reason why the point could not be measured.
     pub error: Option<String>,
+    /// Seconds that the measurement took.
+    #[serde(default)]
+    pub seconds: f64,
 }
 
 /// A point of a figure or a control point.
@@ -85,17 +94,23 @@ impl Run {
     ///
     /// # Errors
     /// If a figure is unknown, or the folder already has a run or cannot be written.
-    pub fn create(dir: &Path, names: &[String], quick: bool) -> Result<Run, LabError> {
+    pub fn create(
+        dir: &Path,
+        names: &[String],
+        level: Level,
+        plugin: Option<PathBuf>,
+    ) -> Result<Run, LabError> {
         let mut figures = names.to_vec();
         if figures.is_empty() {
             figures = FIGURES.iter().map(|f| f.name.to_owned()).collect();
         }
         let plan = Plan {
             figures,
-            quick,
+            level,
+            plugin,
             environment: Environment::now(),
         };
-        plan.known()?;
+        figure::known(&plan.figures)?;
         std::fs::create_dir_all(dir).map_err(|e| LabError::file(dir, e))?;
         let path = dir.join("run.json");
         let file = volley_file::create_new(&path);
@@ -120,7 +135,7 @@ impl Run {
         let path = dir.join("run.json");
         let text = volley_file::read_text(&path, MOST).map_err(|e| LabError::file(&path, e))?;
         let plan: Plan = serde_json::from_str(&text).map_err(|e| LabError::file(&path, e))?;
-        plan.known()?;
+        figure::known(&plan.figures)?;
         let path = dir.join("samples.jsonl");
         let mut records = Vec::new();
         if path.exists() {
@@ -158,7 +173,7 @@ impl Run {
         };
         let mut tasks = vec![control(0.0, "start")];
         for figure in self.figures() {
-            let points = (figure.points)(self.plan.quick).into_iter();
+            let points = figure.points_of(self.plan.level).into_iter();
             tasks.extend(points.map(|point| Task {
                 figure: figure.name,
                 point,
@@ -178,29 +193,30 @@ impl Run {
         let done = |task: &Task, run: &Run| run.records.iter().any(|r| task.is_of(r));
         let tasks: Vec<Task> = self.tasks();
         let missing: Vec<&Task> = tasks.iter().filter(|task| !done(task, self)).collect();
-        let bar = ProgressBar::new(missing.len() as u64);
-        if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len}, {eta} left, {msg}") {
-            bar.set_style(style);
-        }
+        let length = self.plan.level.length();
+        let estimate = |task: &Task| plan::seconds(&task.point.args, length);
+        let whole = missing.iter().map(|task| estimate(task)).sum();
+        let mut progress = Progress::new(missing.len(), whole);
         for (at, task) in missing.iter().enumerate() {
             if stop.load(Ordering::Relaxed) {
-                bar.abandon();
+                progress.finish();
                 return Err(LabError::Interrupted {
                     left: missing.len() - at,
                     dir: self.dir.clone(),
                 });
             }
-            bar.set_message(task.name());
+            progress.begin(task.figure, &task.name());
             self.one(task, meter)?;
-            bar.inc(1);
+            progress.end(estimate(task));
         }
-        bar.finish_and_clear();
+        progress.finish();
         self.failures()
     }
 
     fn one(&mut self, task: &Task, meter: &mut dyn Meter) -> Result<(), LabError> {
         let point = &task.point;
-        let (samples, error) = match meter.measure(&point.args, Length::of(self.plan.quick)) {
+        let start = Instant::now();
+        let (samples, error) = match meter.measure(&point.args, self.plan.level.length()) {
             Ok(samples) => (rounded(samples), None),
             Err(why) => (Samples::new(), Some(why)),
         };
@@ -212,6 +228,7 @@ impl Run {
             args: point.args.clone(),
             samples,
             error,
+            seconds: (start.elapsed().as_secs_f64() * 1e3).round() / 1e3,
         };
         let path = self.dir.join("samples.jsonl");
         let line = serde_json::to_string(&record).map_err(|e| LabError::file(&path, e))? + "\n";
@@ -272,19 +289,6 @@ impl Run {
     }
 }
 
-impl Plan {
-    fn known(&self) -> Result<(), LabError> {
-        let unknown = self.figures.iter().find(|n| figure::find(n).is_none());
-        match unknown {
-            None => Ok(()),
-            Some(name) => Err(LabError::Figure {
-                name: name.clone(),
-                known: FIGURES.map(|f| f.name).join(", "),
-            }),
-        }
-    }
-}
-
 /// Samples with six decimals: such numbers are the same after they were written and read.
 fn rounded(mut samples: Samples) -> Samples {
     for sample in samples.values_mut().flatten() {
@@ -296,6 +300,7 @@ fn rounded(mut samples: Samples) -> Samples {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::level::Length;
 
     /// Samples about a number that depends on the arguments; counts the calls, and may stop the run or fail.
     #[derive(Default)]
@@ -351,12 +356,14 @@ pub(crate) mod tests {
                 ("p90".to_owned(), of(2.5)),
                 ("p99".to_owned(), of(3.0)),
                 ("gbps".to_owned(), of(4.0)),
+                ("per_ghz".to_owned(), of(4.0)),
+                ("clocks".to_owned(), of(50.0)),
             ]))
         }
     }
 
     pub(crate) fn measured(dir: &Path, slower: f64) -> Run {
-        let mut run = Run::create(dir, &[], true).unwrap();
+        let mut run = Run::create(dir, &[], Level::Quick, None).unwrap();
         let synthetic = Synthetic {
             slower,
             ..Synthetic::default()
@@ -368,7 +375,7 @@ pub(crate) mod tests {
     #[test]
     fn an_interrupted_run_resumes_without_measuring_a_point_again() {
         let dir = tempfile::tempdir().unwrap();
-        let mut run = Run::create(dir.path(), &["vpp-9".to_owned()], true).unwrap();
+        let mut run = Run::create(dir.path(), &["vpp-9".to_owned()], Level::Quick, None).unwrap();
         let stop = AtomicBool::new(false);
         let mut meter = (
             Synthetic {
@@ -402,7 +409,7 @@ pub(crate) mod tests {
     #[test]
     fn a_point_that_fails_is_reported_and_measured_again() {
         let dir = tempfile::tempdir().unwrap();
-        let mut run = Run::create(dir.path(), &["vpp-9".to_owned()], true).unwrap();
+        let mut run = Run::create(dir.path(), &["vpp-9".to_owned()], Level::Quick, None).unwrap();
         let failing = Synthetic {
             fail: true,
             ..Synthetic::default()
@@ -422,10 +429,11 @@ pub(crate) mod tests {
     #[test]
     fn folders_and_names_that_cannot_be_used() {
         let dir = tempfile::tempdir().unwrap();
-        let error = Run::create(dir.path(), &["vpp-99".to_owned()], true).unwrap_err();
+        let error =
+            Run::create(dir.path(), &["vpp-99".to_owned()], Level::Quick, None).unwrap_err();
         assert!(error.to_string().starts_with("no figure is named vpp-99"));
-        Run::create(dir.path(), &[], true).unwrap();
-        let again = Run::create(dir.path(), &[], true).unwrap_err();
+        Run::create(dir.path(), &[], Level::Quick, None).unwrap();
+        let again = Run::create(dir.path(), &[], Level::Quick, None).unwrap_err();
         assert!(again.to_string().contains("run.json"), "{again}");
         std::fs::write(dir.path().join("samples.jsonl"), "{}\n").unwrap();
         let error = Run::read(dir.path()).unwrap_err();

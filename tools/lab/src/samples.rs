@@ -5,30 +5,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use volley_bench::Args;
 
-/// Samples by metric, of the benchmark: `mpps`, `cycles`, `core_cycles`, `core_speed`, `vector_size`, `speedup`, `undisturbed`, and
+pub use crate::level::Length;
+
+/// Samples by metric, of the benchmark: `mpps`, `cycles`, `core_cycles`, `core_speed`, `vector_size`, `speedup`, `undisturbed`, `per_ghz`, and
 /// `node NAME` and `share NAME` for each node. Several workers have `speedup` only,
 /// and the path batcher `path_cycles` only. The modules `events` and `latency` name theirs.
 pub type Samples = BTreeMap<String, Vec<f64>>;
-
-/// Length of the measurement of a point.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Length {
-    /// Seconds of a repetition.
-    pub seconds: f64,
-    /// Number of repetitions.
-    pub repetitions: usize,
-}
-
-impl Length {
-    /// Of a quick or a whole run.
-    pub fn of(quick: bool) -> Length {
-        let (seconds, repetitions) = if quick { (0.1, 7) } else { (0.5, 10) };
-        Length {
-            seconds,
-            repetitions,
-        }
-    }
-}
 
 #[derive(Parser)]
 struct Line {

@@ -2,6 +2,7 @@
 
 use crate::figure::shape::{Curve, Pair, Shape, follows};
 use crate::figure::{Figure, Value};
+use crate::level::Level;
 use crate::run::Run;
 use crate::stats::Summary;
 use serde::Serialize;
@@ -68,10 +69,27 @@ pub fn of(run: &Run, figure: &Figure) -> Vec<Series> {
         extend(&mut all, &record.series, cells);
     }
     all.retain(|s| !s.cells.is_empty());
+    if !all.is_empty() {
+        quote(&mut all, figure);
+    }
     for series in &mut all {
         series.cells.sort_by(|a, b| a.x.total_cmp(&b.x));
     }
     all
+}
+
+/// Add the numbers of others, behind the last position of the figure.
+fn quote(all: &mut Vec<Series>, figure: &Figure) {
+    let points = (figure.points)(Level::Full);
+    let last = points.iter().map(|p| p.x).fold(0.0, f64::max);
+    for (at, value) in figure.quoted.values.iter().enumerate() {
+        let cell = Cell {
+            x: last + 1.0 + at as f64,
+            label: value.label.to_owned(),
+            summary: Summary::quoted(value.y),
+        };
+        extend(all, value.series, [cell]);
+    }
 }
 
 /// Add cells to the curve of a name.

@@ -36,7 +36,7 @@ impl Interval {
 /// A set of samples in a few numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Number of samples.
+    /// Number of samples; 0 for a number of others.
     pub count: usize,
     /// Minimum.
     pub min: f64,
@@ -53,6 +53,19 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// A number of others, without samples.
+    pub fn quoted(value: f64) -> Summary {
+        Summary {
+            count: 0,
+            min: value,
+            q1: value,
+            median: value,
+            q3: value,
+            max: value,
+            interval: None,
+        }
+    }
+
     /// Summary of samples; none if there are none or one is not a finite number.
     pub fn of(samples: &[f64]) -> Option<Summary> {
         let all = sorted(samples)?;

@@ -6,6 +6,7 @@ use volley_lab::switch::{ADAPTERS, Kind, Spec, measure};
 const SHORT: Length = Length {
     seconds: 0.1,
     repetitions: 1,
+    counted: 0,
 };
 
 /// Packets of the generator pass these switches, if they are here.
@@ -29,15 +30,18 @@ fn packets_pass_the_kernel_over_veth() {
     pass(
         Kind::Veth,
         "p2p --physical veth",
-        &["linux-bridge", "linux-router"],
+        &["linux-bridge", "linux-router", "frr-router"],
     );
 }
 
 #[test]
 fn packets_pass_switches_of_dpdk() {
-    pass(Kind::Veth, "p2p --physical veth", &["testpmd", "ovs-dpdk"]);
-    for (kind, args) in [(Kind::Memif, "p2p"), (Kind::VirtioUser, "p2v")] {
-        pass(kind, args, &["testpmd"]);
+    for (kind, args) in [
+        (Kind::Veth, "p2p --physical veth"),
+        (Kind::Memif, "p2p"),
+        (Kind::VirtioUser, "p2v"),
+    ] {
+        pass(kind, args, &["testpmd", "ovs-dpdk"]);
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a figure consists of.
 
 use super::shape::{Curve, Shape};
+use crate::level::Level;
 use crate::meter;
 use serde::Serialize;
 
@@ -60,11 +61,11 @@ pub const NONE: Numbers = Numbers {
     source: "",
 };
 
-/// The values of a quick run, or all of them.
-pub fn choose<T>(quick: bool, few: &'static [T], all: &'static [T]) -> &'static [T] {
-    match quick {
-        true => few,
-        false => all,
+/// The values of a short run, or all of them.
+pub fn choose<T>(level: Level, few: &'static [T], all: &'static [T]) -> &'static [T] {
+    match level.is_full() {
+        false => few,
+        true => all,
     }
 }
 
@@ -121,8 +122,10 @@ pub struct Figure {
     pub compared: Numbers,
     /// How the figure is measured here, and how this differs from the paper.
     pub method: &'static str,
-    /// The points; fewer in a quick run.
-    pub points: fn(quick: bool) -> Vec<Point>,
+    /// Numbers of others at positions of their own, drawn beside the measured ones.
+    pub quoted: Numbers,
+    /// The points; fewer in a short run. [`Figure::points_of`] has those of a run.
+    pub points: fn(level: Level) -> Vec<Point>,
     /// Judges the shape of the measured curves.
     pub judge: fn(&[Curve]) -> Shape,
 }
@@ -134,6 +137,23 @@ impl Figure {
             true => self.number.to_owned(),
             false => format!("figure {}", self.number),
         }
+    }
+
+    /// The points of a run. A smoke run has the first point, and the last one of the same curve.
+    pub fn points_of(&self, level: Level) -> Vec<Point> {
+        let mut points = (self.points)(level);
+        if level != Level::Smoke {
+            return points;
+        }
+        let Some(series) = points.first().map(|point| point.series) else {
+            return points;
+        };
+        points.retain(|point| point.series == series);
+        let last = points.len() - 1;
+        let ends = points.into_iter().enumerate();
+        ends.filter(|(at, _)| [0, last].contains(at))
+            .map(|(_, point)| point)
+            .collect()
     }
 
     /// Whether each point gives a value for each node.

@@ -4,15 +4,16 @@ use super::definition::{Axis, Fact, Figure, NONE, Numbers, Point, Scale, choose,
 use super::moonroute;
 use super::shape::{Curve, Shape, falls_to, rises_by, unknown};
 use super::vpp::{DEMONSTRATION, PAPER, point};
+use crate::level::Level;
 
 const SIMULATED: &str = "volley bench under callgrind, level x86-64-v3, one route, all nodes but the source; no hardware counters are read. Simulated caches: 32 KiB each of instructions and data, 8 ways.";
 
 /// Points by the largest vector size.
-fn by_vector_size(quick: bool) -> Vec<Point> {
-    let sizes: &[u32] = choose(quick, &[4, 16, 64, 256], &[4, 8, 16, 32, 64, 128, 256, 512]);
+fn by_vector_size(task: &str, level: Level) -> Vec<Point> {
+    let sizes: &[u32] = choose(level, &[4, 64, 256], &[4, 8, 16, 32, 64, 128, 256, 512]);
     let of = |(series, scenario): (&'static str, &str)| {
         let at = |n: &u32| {
-            let args = format!("events --scenario {scenario} --vector-size {n} --buffers 2048");
+            let args = format!("{task} --scenario {scenario} --vector-size {n} --buffers 2048");
             point(series, f64::from(*n), &n.to_string(), args)
         };
         sizes.iter().map(at).collect::<Vec<_>>()
@@ -58,8 +59,9 @@ pub const INSTRUCTIONS: Figure = Figure {
         source: DEMONSTRATION,
     },
     compared: NONE,
+    quoted: NONE,
     method: SIMULATED,
-    points: by_vector_size,
+    points: |level| by_vector_size("events", level),
     judge: |curves| falls_to(curves, 0.5),
 };
 
@@ -92,6 +94,7 @@ pub const PER_CYCLE: Figure = Figure {
         source: DEMONSTRATION,
     },
     method: "Instructions counted by callgrind, divided by cycles of the core that volley bench measures at the same level (x86-64-v3).",
+    points: |level| by_vector_size("ipc", level),
     judge: |curves| rises_by(curves, 1.0),
     ..INSTRUCTIONS
 };
@@ -187,9 +190,10 @@ pub const TABLE: Figure = Figure {
         source: "the authors' data (github.com/emmericp/MoonRoute-data, data-used-for-plots/lpmcache/data), networks /24 in use, hardware counters; L1 misses of all accesses",
     },
     compared: NONE,
+    quoted: NONE,
     method: "volley bench under callgrind, level x86-64-v3, synthetic tables with random destinations inside their prefixes, all nodes but the source. Simulated caches: 32 KiB of data and 1 MiB as L2, 8 ways. The paper has up to 2^24 entries, and the third level.",
-    points: |quick| {
-        let exponents: &[u32] = choose(quick, &[4, 12, 16], &[4, 8, 10, 12, 14, 16, 18]);
+    points: |level| {
+        let exponents: &[u32] = choose(level, &[4, 16], &[4, 8, 10, 12, 14, 16, 18]);
         let at = |n: &u32| {
             let entries = 1usize << n;
             let args = format!(
@@ -235,8 +239,8 @@ pub const BATCH: Figure = Figure {
         source: "the authors' data (github.com/emmericp/MoonRoute-data, data-used-for-plots/batchcache/data2), hardware counters",
     },
     method: "volley bench under callgrind, level x86-64-v3, one route, 512 buffers that stay in L2, all nodes but the source. Simulated caches: 32 KiB of data, 1 MiB as L2; simulated branch prediction.",
-    points: |quick| {
-        let sizes: &[usize] = choose(quick, &[1, 16, 256], &[1, 4, 16, 64, 256]);
+    points: |level| {
+        let sizes: &[usize] = choose(level, &[1, 256], &[1, 4, 16, 64, 256]);
         let at = |n: &usize| {
             let args = format!("events --scenario ip4 --maxframe {n}");
             point("IPv4", *n as f64, &n.to_string(), args)

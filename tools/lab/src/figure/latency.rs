@@ -26,6 +26,7 @@ pub const SCENARIOS: Figure = Figure {
     },
     published: NONE,
     compared: NONE,
+    quoted: NONE,
     method: "In memory, on one core: from the time at which a packet is due to its transmission, so a packet that waits for the worker counts the wait. There is no card and no wire, which are most of the paper's latency. R+ is the largest rate of generator, scenario and sink together. Packets of 80 bytes. The quieter half of the trials counts.",
     points: |_| {
         let kinds = [("XC", "xc"), ("IPv4", "ip4"), ("MIX", "mix")];
@@ -94,9 +95,9 @@ pub const BATCH: Figure = Figure {
         source: "the authors' data (github.com/emmericp/MoonRoute-data, data-used-for-plots/latency/latency.tex), transmit batch of 8 packets, with cards and wires",
     },
     method: "In memory, on one core, IPv4 with one route, 0.9 of the largest rate that is reached with the batch size: from the time at which a packet is due to its transmission. There is no card and no wire. The quieter half of the trials counts.",
-    points: |quick| {
+    points: |level| {
         let sizes: &[usize] = choose(
-            quick,
+            level,
             &[1, 16, 64, 256],
             &[1, 2, 4, 8, 16, 32, 64, 128, 256],
         );

@@ -8,13 +8,16 @@ mod others;
 mod ppb;
 pub mod shape;
 mod switch;
+mod tables;
 mod vpp;
 
 pub use definition::{Axis, Fact, Figure, Numbers, Point, Scale, Value};
-pub use others::{Other, SKIPPED, skipped_peers};
+pub use others::skipped_peers;
+
+use crate::error::LabError;
 
 /// All figures that can be measured, in the order of the papers.
-pub const FIGURES: [&Figure; 25] = [
+pub const FIGURES: [&Figure; 29] = [
     &vpp::OFFERED,
     &vpp::VECTOR_SIZE,
     &events::INSTRUCTIONS,
@@ -24,6 +27,7 @@ pub const FIGURES: [&Figure; 25] = [
     &vpp::STYLE,
     &vpp::DESTINATIONS,
     &latency::SCENARIOS,
+    &vpp::ALLOCATION,
     &switch::DPDK,
     &moonroute::CLOCK,
     &moonroute::CORES,
@@ -33,6 +37,8 @@ pub const FIGURES: [&Figure; 25] = [
     &events::BATCH,
     &latency::BATCH,
     &moonroute::MODULES,
+    &tables::ROUTERS,
+    &tables::HERE_ROUTERS,
     &switch::P2P,
     &switch::P2V,
     &switch::V2V,
@@ -40,6 +46,7 @@ pub const FIGURES: [&Figure; 25] = [
     &switch::RTT,
     &ppb::BATCH,
     &ppb::MISSES,
+    &tables::TALK,
 ];
 
 /// The figure of a name.
@@ -47,9 +54,24 @@ pub fn find(name: &str) -> Option<&'static Figure> {
     FIGURES.into_iter().find(|figure| figure.name == name)
 }
 
+/// Check names of figures.
+///
+/// # Errors
+/// If one is unknown.
+pub fn known(names: &[String]) -> Result<(), LabError> {
+    match names.iter().find(|name| find(name).is_none()) {
+        None => Ok(()),
+        Some(name) => Err(LabError::Figure {
+            name: name.clone(),
+            known: FIGURES.map(|f| f.name).join(", "),
+        }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::level::Level;
     use crate::meter;
 
     #[test]
@@ -58,7 +80,7 @@ mod tests {
             // A quick run may leave out some positions, but not all.
             let all = figure.compared.values.iter().chain(figure.published.values);
             for value in all {
-                let points = (figure.points)(false);
+                let points = (figure.points)(Level::Full);
                 let is_part = figure.parts.contains(&value.series);
                 let of = |p: &&Point| is_part || p.series == value.series;
                 let mut of = points.iter().filter(of);
@@ -75,8 +97,8 @@ mod tests {
     fn every_figure_has_points_that_the_benchmark_accepts() {
         for figure in FIGURES {
             assert_eq!(find(figure.name).unwrap().title, figure.title);
-            for quick in [true, false] {
-                let points = (figure.points)(quick);
+            for level in [Level::Smoke, Level::Quick, Level::Full] {
+                let points = figure.points_of(level);
                 assert!(!points.is_empty(), "{}", figure.name);
                 for point in &points {
                     let args = meter::Task::of(&point.args);
@@ -87,7 +109,7 @@ mod tests {
                 keys.dedup();
                 assert_eq!(keys.len(), points.len(), "{}", figure.name);
             }
-            assert!((figure.points)(true).len() <= (figure.points)(false).len());
+            assert!(figure.points_of(Level::Smoke).len() <= 2);
             for numbers in [figure.published, figure.compared] {
                 assert_eq!(numbers.values.is_empty(), numbers.source.is_empty());
             }
@@ -99,10 +121,9 @@ mod tests {
             );
         }
         let mut names: Vec<_> = FIGURES.iter().map(|f| f.name).collect();
-        names.extend(SKIPPED.iter().map(|o| o.name));
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), FIGURES.len() + SKIPPED.len());
+        assert_eq!(names.len(), FIGURES.len());
         assert!(find("none").is_none());
     }
 }

@@ -49,9 +49,10 @@ pub const CLOCK: Figure = Figure {
         source: "the authors' data (github.com/emmericp/MoonRoute-data, cpu_freq_scaling_2/analysis/data_no_random), one destination, line rate 14.88 Mpps",
     },
     compared: NONE,
+    quoted: NONE,
     method: "Derived and not measured: the clock is not set. The rate is the clock divided by the cycles of the core per packet, source and loop included, at the clock that the core has. This assumes that cycles do not depend on the clock, which holds for packets and tables in a cache.",
-    points: |quick| {
-        let clocks: &[usize] = choose(quick, &[1600, 2400, 3200], &[1600, 2000, 2400, 2800, 3200]);
+    points: |level| {
+        let clocks: &[usize] = choose(level, &[1600, 2400, 3200], &[1600, 2000, 2400, 2800, 3200]);
         let at = |mhz: &usize| point(*mhz, format!("clock {mhz} --scenario ip4"));
         clocks.iter().map(at).collect()
     },
@@ -83,6 +84,7 @@ pub const CORES: Figure = Figure {
         source: "the authors' data (github.com/emmericp/MoonRoute-data, core_scaling_test/analysis/data_2.0GHz), 2.0 GHz, divided by the rate of one core",
     },
     compared: NONE,
+    quoted: NONE,
     method: "volley bench --workers, 65,536 destinations over 130,000 routes: all workers together compared with each alone, in alternating slices, without the cost of the source. The processors of this machine may be threads that share a core's units.",
     points: |_| {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -137,9 +139,10 @@ pub const TABLE: Figure = Figure {
         source: "the authors' data (github.com/emmericp/MoonRoute-data, data-used-for-plots/lpm/data3.2GHz), networks /24 in use, 3.2 GHz, line rate 14.88 Mpps",
     },
     compared: NONE,
+    quoted: NONE,
     method: "volley bench, synthetic tables with random destinations inside their prefixes, up to 2^20 entries (quick: 2^16); the paper has up to 2^24 and a network card.",
-    points: |quick| {
-        let exponents: &[u32] = choose(quick, &[4, 10, 16], &[4, 6, 8, 10, 12, 14, 16, 18, 20]);
+    points: |level| {
+        let exponents: &[u32] = choose(level, &[4, 10, 16], &[4, 6, 8, 10, 12, 14, 16, 18, 20]);
         let at = |n: &u32| {
             let entries = 1usize << n;
             let args = format!(
@@ -179,10 +182,11 @@ pub const BATCH: Figure = Figure {
         source: "the authors' data (github.com/emmericp/MoonRoute-data, input_batching/analysis/data), 3.0 GHz, as many packets sent at once as received (2 for 1)",
     },
     compared: NONE,
+    quoted: NONE,
     method: "volley bench; the source sends as many packets at once. The batch size of the transmit side is the same: the graph does not collect packets of several rounds.",
-    points: |quick| {
+    points: |level| {
         let sizes: &[usize] = choose(
-            quick,
+            level,
             &[1, 16, 64, 256],
             &[1, 2, 4, 8, 16, 32, 64, 128, 256],
         );
@@ -214,6 +218,7 @@ pub const MODULES: Figure = Figure {
     },
     published: NONE,
     compared: NONE,
+    quoted: NONE,
     method: "Clocks of all nodes, of the source (pg-input: reception) and of the loop (worker-loop) of volley bench, 65,536 destinations over 130,000 routes: sums over all repetitions. The paper has a network card.",
     points: |_| {
         let args = "--scenario ip4 --prefixes 130000 --destinations uniform";

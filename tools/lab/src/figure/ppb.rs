@@ -47,10 +47,11 @@ pub const BATCH: Figure = Figure {
     },
     published: NONE,
     compared: NONE,
+    quoted: NONE,
     method: "volley bench path-batcher: packets of two protocols in alternation, the source sends a batch at once. The paper counts misses; no hardware events are read here, so the figure shows their effect, cycles of all nodes but the source, including the batcher.",
-    points: |quick| {
+    points: |level| {
         let sizes: &[u32] = choose(
-            quick,
+            level,
             &[1, 4, 16, 64, 256],
             &[1, 2, 4, 8, 16, 32, 64, 128, 256],
         );
@@ -69,8 +70,8 @@ pub const MISSES: Figure = Figure {
     },
     metric: "L1 instruction misses",
     method: "volley bench path-batcher under callgrind with an instruction cache of 32 KiB, level x86-64-v3: packets of two protocols in alternation, the source sends a batch at once.",
-    points: |quick| {
-        let sizes: &[u32] = choose(quick, &[4, 64, 256], &[1, 4, 16, 64, 256]);
+    points: |level| {
+        let sizes: &[u32] = choose(level, &[4, 256], &[1, 4, 16, 64, 256]);
         points("events ", sizes)
     },
     judge: |curves| falls_to(curves, 0.9),

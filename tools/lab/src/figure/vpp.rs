@@ -2,7 +2,9 @@
 
 use super::definition::{Axis, Fact, Figure, NONE, Numbers, Point, Scale, choose, value};
 use super::shape::{Curve, Shape, falls_to, rises_by, rises_to_a_plateau, unknown};
+use crate::allocation::Allocation;
 use crate::meter::NODE;
+use clap::ValueEnum;
 
 pub const PAPER: &str = "Barach, Linguaglossa, Marion, Pfister, Pontarelli, Rossi: High-Speed Software Data Plane via Vectorized Packet Processing (2018)";
 const NO_NUMBERS: &str = "The paper's numbers are not transcribed.";
@@ -48,10 +50,11 @@ pub const OFFERED: Figure = Figure {
     },
     published: NONE,
     compared: NONE,
+    quoted: NONE,
     method: "volley bench --rate, packets of 64 bytes from memory, one core, one route, largest size 256: packets per call over all nodes but the source. Offered rates beyond the capacity give the largest size that the graph reaches; in MIX, the nodes of one protocol get a third of a vector.",
-    points: |quick| {
+    points: |level| {
         let rates: &[u32] = choose(
-            quick,
+            level,
             &[2, 5, 10, 20, 40],
             &[1, 2, 5, 10, 15, 20, 25, 30, 35, 40, 50],
         );
@@ -118,10 +121,11 @@ pub const VECTOR_SIZE: Figure = Figure {
         ],
         source: RATES,
     },
+    quoted: NONE,
     method: "volley bench, packets of 64 bytes from memory, one core, one route; the paper has a 10 Gbit/s card. Rate of wall-clock time with the source.",
-    points: |quick| {
+    points: |level| {
         let sizes: &[u32] = choose(
-            quick,
+            level,
             &[4, 16, 64, 256, 1024],
             &[4, 8, 16, 32, 64, 128, 256, 512, 1024],
         );
@@ -167,6 +171,7 @@ pub const NODES: Figure = Figure {
         ],
         source: GRAPH,
     },
+    quoted: NONE,
     method: "Node clocks of volley bench, vectors of 256 packets, one route: sums over all repetitions. The source is excluded.",
     points: |_| {
         let of = |(series, scenario): (&'static str, &str)| {
@@ -222,6 +227,7 @@ pub const STYLE: Figure = Figure {
     },
     published: NONE,
     compared: NONE,
+    quoted: NONE,
     method: "One packet at a time through the whole path (rtc), and columns by instruction-set level. Volley has no unrolled loops and no variant without prefetch, so these bars of the paper are missing.",
     points: |_| {
         let styles = [
@@ -270,6 +276,7 @@ pub const DESTINATIONS: Figure = Figure {
         ],
         source: GRAPH,
     },
+    quoted: NONE,
     method: "A synthetic table with the prefix lengths of a real one; 65,536 destinations. The paper shows rates; cycles of the graph do not depend on the cost of the source.",
     points: |_| {
         let at = |(x, pattern): (usize, &str)| {
@@ -281,3 +288,99 @@ pub const DESTINATIONS: Figure = Figure {
     },
     judge: |curves| rises_by(curves, 1.05),
 };
+
+/// Figure 11: allocation of cores.
+pub const ALLOCATION: Figure = Figure {
+    name: "vpp-11",
+    paper: PAPER,
+    number: "11",
+    title: "Rate by allocation of control thread and workers to cores",
+    x: Axis {
+        title: "allocation",
+        scale: Scale::Names,
+    },
+    y: Axis {
+        title: "Mpps of all workers",
+        scale: Scale::Linear,
+    },
+    metric: "mpps",
+    parts: &[],
+    fact: Fact {
+        text: "Two workers on two cores forward more than two on one core, which share its time.",
+        source: NO_NUMBERS,
+    },
+    published: NONE,
+    compared: NONE,
+    quoted: NONE,
+    method: "Packets of 64 bytes from memory, one route, threads pinned. The control thread has no work but its turn every half millisecond, as in an idle router. On two processors, the control thread has the first worker's core in the last allocation. Rate of wall-clock time with the source.",
+    points: |_| {
+        let kinds = [("IPv4", "ip4"), ("XC", "xc"), ("MIX", "mix")];
+        let of = |(series, scenario): (&'static str, &str)| {
+            let at = |(x, (label, allocation)): (usize, (&str, Allocation))| {
+                let args = format!("cores {} --scenario {scenario}", name_of(allocation));
+                point(series, x as f64, label, args)
+            };
+            ALLOCATIONS
+                .into_iter()
+                .enumerate()
+                .map(at)
+                .collect::<Vec<_>>()
+        };
+        kinds.into_iter().flat_map(of).collect()
+    },
+    judge: two_cores_forward_more,
+};
+
+/// The allocations in the order of the paper.
+pub const ALLOCATIONS: [(&str, Allocation); 4] = [
+    ("control and worker: one core", Allocation::OneCore),
+    ("two cores", Allocation::TwoCores),
+    ("two workers: one core", Allocation::WorkersOnOne),
+    ("two workers: two cores", Allocation::TwoWorkers),
+];
+
+/// Name of an allocation on the command line.
+pub fn name_of(allocation: Allocation) -> String {
+    let value = allocation.to_possible_value();
+    value.map_or(String::new(), |value| value.get_name().to_owned())
+}
+
+/// Gain of the second core from which the workers count as independent of each other.
+const INDEPENDENT: f64 = 1.4;
+
+/// Two workers on two cores forward more than on one core.
+pub fn two_cores_forward_more(curves: &[Curve]) -> Shape {
+    let at = |curve: &Curve, x: f64| curve.points.iter().find(|p| p.0 == x).map(|p| p.1);
+    let gain = |curve: &Curve| Some((curve.series.clone(), at(curve, 3.0)? / at(curve, 2.0)?));
+    let gains: Vec<(String, f64)> = curves.iter().filter_map(gain).collect();
+    if gains.is_empty() {
+        return unknown();
+    }
+    let texts = gains.iter().map(|(name, gain)| format!("{name} {gain:.2}"));
+    Shape {
+        agrees: Some(gains.iter().all(|(_, gain)| *gain >= INDEPENDENT)),
+        why: format!(
+            "Two workers on two cores forward, in multiples of two on one core: {}.",
+            texts.collect::<Vec<_>>().join(", ")
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_workers_on_two_cores_are_compared_with_two_on_one() {
+        let curve = |ys: &[f64]| Curve {
+            series: "IPv4".to_owned(),
+            points: ys.iter().enumerate().map(|(x, y)| (x as f64, *y)).collect(),
+        };
+        let good = two_cores_forward_more(&[curve(&[9.0, 10.0, 10.0, 19.0])]);
+        assert_eq!(good.agrees, Some(true));
+        assert!(good.why.contains("IPv4 1.90"), "{}", good.why);
+        let bad = two_cores_forward_more(&[curve(&[9.0, 10.0, 10.0, 11.0])]);
+        assert_eq!(bad.agrees, Some(false));
+        assert_eq!(two_cores_forward_more(&[curve(&[9.0])]).agrees, None);
+    }
+}

@@ -1,6 +1,7 @@
 //! Processes that the lab starts. None is left behind: each ends when its standard input is closed, and is killed otherwise.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -62,6 +63,8 @@ impl Process {
 
     /// Start a command; its lines of output can be received.
     fn spawn(what: &str, mut command: Command) -> Result<(Process, Receiver<String>), String> {
+        // The Ctrl-C of the terminal is for the lab alone.
+        command.process_group(0);
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -127,6 +130,21 @@ impl Drop for Process {
 pub fn is_installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
+}
+
+/// A command of a program that is killed when this one ends, and that does not get the Ctrl-C of the terminal: the
+/// present point is measured to its end.
+pub fn dependent(program: &str) -> Command {
+    let mut command = match is_installed("setpriv") {
+        true => {
+            let mut command = Command::new("setpriv");
+            command.args(["--pdeathsig", "KILL", "--", program]);
+            command
+        }
+        false => Command::new(program),
+    };
+    command.process_group(0);
+    command
 }
 
 /// Whether this process may make network namespaces.

@@ -11,6 +11,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use volley_daemon::EngineSettings;
 use volley_daemon::stack::Stack;
 use volley_graph::{Clock, WorkerThreads};
 
@@ -26,6 +27,12 @@ pub struct RouterArgs {
     /// Command after the ports were made.
     #[arg(long)]
     pub then: Vec<String>,
+    /// Processor of a worker; once for each worker.
+    #[arg(long)]
+    pub core: Vec<usize>,
+    /// Processor of the control thread.
+    #[arg(long)]
+    pub control_core: Option<usize>,
 }
 
 /// Print this line when the configuration is complete.
@@ -40,7 +47,13 @@ pub fn main(args: &RouterArgs) -> Result<(), LabError> {
         what: what.to_owned(),
         why,
     };
-    let made = Stack::new(&settings(), Clock::system());
+    let workers = args.core.len().max(1) as u32;
+    let settings = EngineSettings {
+        workers,
+        max_workers: Some(workers),
+        ..settings()
+    };
+    let made = Stack::new(&settings, Clock::system());
     let (stack, mut workers) = made.map_err(|e| failed("the router", e.to_string()))?;
     let mut step = || workers.iter_mut().for_each(|worker| _ = worker.step());
     for line in &args.before {
@@ -52,8 +65,11 @@ pub fn main(args: &RouterArgs) -> Result<(), LabError> {
     for line in &args.then {
         change(&stack, line, &mut step)?;
     }
-    let running = WorkerThreads::start(workers, &[]);
+    let running = WorkerThreads::start(workers, &args.core);
     let running = running.map_err(|e| failed("the worker", e.to_string()))?;
+    if args.control_core.is_some() {
+        volley_bench::pin(args.control_core);
+    }
     println!("{READY}");
     let over = Arc::new(AtomicBool::new(false));
     let ended = over.clone();
@@ -73,12 +89,13 @@ pub fn main(args: &RouterArgs) -> Result<(), LabError> {
     Ok(())
 }
 
-fn patch(rx: &str, tx: &str) -> String {
-    format!("test l2patch rx {rx} tx {tx}")
+/// Patches of a pair of ports, in both directions.
+fn both((a, b): &(String, String)) -> [String; 2] {
+    [(a, b), (b, a)].map(|(rx, tx)| format!("test l2patch rx {rx} tx {tx}"))
 }
 
 /// Arguments of a router between sides.
-fn arguments(command: &mut Command, sides: &[Side], patches: &[(String, String)]) {
+fn arguments(command: &mut Command, sides: &[Side], then: &[String]) {
     command.arg("router");
     for line in sides.iter().filter_map(|side| side.before.as_ref()) {
         command.args(["--before", line]);
@@ -86,11 +103,28 @@ fn arguments(command: &mut Command, sides: &[Side], patches: &[(String, String)]
     for side in sides {
         command.args(["--port", &side.port]);
     }
-    for (a, b) in patches {
-        for line in [patch(a, b), patch(b, a)] {
-            command.args(["--then", &line]);
-        }
+    for line in then {
+        command.args(["--then", line]);
     }
+}
+
+/// Start a router with these commands, and its threads on the processors of the topology.
+pub fn start_router(
+    what: &str,
+    topology: &Topology,
+    program: &Path,
+    sides: &[Side],
+    then: &[String],
+) -> Result<Process, String> {
+    let mut command = Command::new(program);
+    arguments(&mut command, sides, then);
+    if let Some(places) = &topology.places {
+        for core in &places.workers {
+            command.args(["--core", &core.to_string()]);
+        }
+        command.args(["--control-core", &places.control.to_string()]);
+    }
+    Process::start(what, command, READY)
 }
 
 /// Start the switch under test.
@@ -102,14 +136,13 @@ pub fn start_switch(topology: &Topology, program: &Path) -> Result<Process, Stri
         .iter()
         .map(|(a, b)| (name(a), name(b)))
         .collect();
-    let mut command = Command::new(program);
-    arguments(&mut command, &sides, &patches);
-    Process::start("the switch", command, READY)
+    let then: Vec<String> = patches.iter().flat_map(both).collect();
+    start_router("the switch", topology, program, &sides, &then)
 }
 
 /// Start a VNF, in its own network namespace where the system allows it.
 pub fn start_vnf(program: &Path, sides: &[Side; 2]) -> Result<Process, String> {
-    let patches = [(sides[0].name.clone(), sides[1].name.clone())];
+    let patches = both(&(sides[0].name.clone(), sides[1].name.clone()));
     let mut command = in_namespace(program);
     arguments(&mut command, sides, &patches);
     Process::start("a VNF", command, READY)

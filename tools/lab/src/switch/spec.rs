@@ -1,6 +1,7 @@
 //! What is measured of a switch.
 
 use super::topology::{Kind, Scenario};
+use crate::allocation::Allocation;
 use clap::Parser;
 
 /// Sizes of packets, with frame check sequence.
@@ -34,6 +35,12 @@ pub struct Spec {
     /// The switch.
     #[arg(long, default_value = "volley")]
     pub peer: String,
+    /// Place the threads of the switch on processors; without it the system does.
+    #[arg(long, value_enum)]
+    pub cores: Option<Allocation>,
+    /// Queues from which the other side of a memif port of the switch receives: an adapter decides them.
+    #[arg(skip = 1u16)]
+    pub memif_queues: u16,
     /// Measure the round-trip time at this part of the largest rate, instead of throughput.
     #[arg(long)]
     pub load: Option<f64>,
@@ -77,6 +84,7 @@ mod tests {
             "p2p --load 2",
             "x2y",
             "p2p --both --reverse",
+            "p2p --cores three",
         ] {
             assert!(Spec::of(bad).is_err(), "{bad}");
         }

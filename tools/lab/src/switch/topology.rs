@@ -2,6 +2,7 @@
 
 use super::process::in_namespace;
 use super::spec::Spec;
+use crate::allocation::{Allocation, Places};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -39,6 +40,8 @@ pub struct Link {
     pub socket: PathBuf,
     /// Number, from 0 on.
     pub number: usize,
+    /// Queues from which the other side of a memif port receives.
+    pub memif_queues: u16,
     /// Process whose network namespace has the veth pairs; 0 without such pairs.
     pub holder: u32,
 }
@@ -72,7 +75,11 @@ impl Link {
 
     /// The side of a VNF, or of the generator.
     pub fn other(&self) -> Side {
-        self.side("v", "slave", "create interface virtio-user", "")
+        let role = match self.memif_queues {
+            1 => "slave".to_owned(),
+            queues => format!("slave rx-queues {queues} tx-queues 1"),
+        };
+        self.side("v", &role, "create interface virtio-user", "")
     }
 
     fn side(&self, letter: &str, role: &str, create: &str, more: &str) -> Side {
@@ -127,6 +134,8 @@ pub struct Topology {
     pub vnfs: Vec<[Side; 2]>,
     /// The sides of the generator.
     pub ends: [Side; 2],
+    /// Processors of the threads of the switch; none if the system places them.
+    pub places: Option<Places>,
 }
 
 /// How the links of a scenario are joined, in their order.
@@ -148,11 +157,15 @@ pub fn kinds(spec: &Spec) -> Vec<Kind> {
 
 impl Topology {
     /// The links of a scenario, with sockets in a folder, and veth pairs in the network namespace of a process.
-    pub fn new(spec: &Spec, folder: &Path, holder: u32) -> Topology {
+    ///
+    /// # Errors
+    /// If there are too few processors for the allocation.
+    pub fn new(spec: &Spec, folder: &Path, holder: u32) -> Result<Topology, String> {
         let link = |(number, kind): (usize, Kind)| Link {
             kind,
             socket: folder.join(format!("{number}.sock")),
             number,
+            memif_queues: spec.memif_queues,
             holder,
         };
         let links: Vec<Link> = kinds(spec).into_iter().enumerate().map(link).collect();
@@ -160,12 +173,14 @@ impl Topology {
         let pairs = (0..links.len()).step_by(2).map(|n| (n, n + 1));
         let inner = (1..links.len() - 1).step_by(2);
         let vnfs = inner.map(|n| [links[n].other(), links[n + 1].other()]);
-        Topology {
+        let places = spec.cores.map(Allocation::here).transpose()?;
+        Ok(Topology {
+            places,
             patches: pairs.collect(),
             vnfs: vnfs.collect(),
             ends: [links[0].other(), links[links.len() - 1].other()],
             links,
-        }
+        })
     }
 
     /// The sockets that the switch makes.
@@ -202,7 +217,7 @@ mod tests {
     #[test]
     fn a_chain_alternates_between_switch_and_vnfs() {
         let spec = Spec::of("loopback --vnfs 2 --ports virtio-user").unwrap();
-        let topology = Topology::new(&spec, Path::new("/x"), 0);
+        let topology = Topology::new(&spec, Path::new("/x"), 0).unwrap();
         assert_eq!(topology.links.len(), 6);
         assert_eq!(topology.patches, [(0, 1), (2, 3), (4, 5)]);
         let names = |vnf: &[Side; 2]| [vnf[0].name.clone(), vnf[1].name.clone()];
@@ -221,7 +236,7 @@ mod tests {
         volley_daemon::objects::register().unwrap();
         for ports in ["memif", "virtio-user", "veth"] {
             let spec = Spec::of(&format!("v2v --ports {ports}")).unwrap();
-            let topology = Topology::new(&spec, Path::new("/run/x"), 7);
+            let topology = Topology::new(&spec, Path::new("/run/x"), 7).unwrap();
             assert!(topology.vnfs.is_empty());
             for link in &topology.links {
                 for side in [link.switch(), link.other()] {

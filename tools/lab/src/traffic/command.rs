@@ -178,7 +178,7 @@ pub fn generate(args: &GenerateArgs) -> Result<(), LabError> {
     let time = seconds("--seconds", args.ports.seconds)?;
     let frame = args.frame()?;
     let stop = stopped()?;
-    let mut rig = Rig::new(&ports, Some(frame))?;
+    let mut rig = Rig::new(&ports, &[frame])?;
     if args.search {
         return rates(&mut rig, args);
     }
@@ -231,7 +231,7 @@ pub fn sink(args: &SinkArgs) -> Result<(), LabError> {
     }
     let time = seconds("--seconds", args.ports.seconds)?;
     let stop = stopped()?;
-    let mut rig = Rig::new(&args.ports.ports()?, None)?;
+    let mut rig = Rig::new(&args.ports.ports()?, &[])?;
     let outcome = rig.receive(time, &|| stop.load(Ordering::Relaxed));
     print(&outcome, args.ports.json);
     Ok(())

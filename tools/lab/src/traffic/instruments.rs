@@ -77,13 +77,13 @@ pub struct Instruments {
 }
 
 impl Instruments {
-    /// Add the nodes. The caller steps the workers until the router is settled.
+    /// Add the nodes. Each of `kinds` is what a trial can send ([`Instruments::choose`]). The caller steps the workers until the router is settled.
     ///
     /// # Errors
     /// If the graph refuses a node.
     pub fn install(
         stack: &Stack,
-        frames: Frames,
+        kinds: Vec<Frames>,
         sinks: &[SinkAt],
         delay: Option<Duration>,
     ) -> Result<Instruments, GraphError> {
@@ -96,14 +96,15 @@ impl Instruments {
         let engine = &stack.engine;
         let size = engine.borrow().settings().vector_size;
         let flow = |(rx, frame): (IfIdx, Frame)| Flow { rx: rx.0, frame };
-        let flows: Arc<[Flow]> = frames.into_iter().map(flow).collect();
-        if !flows.is_empty() {
+        let flows = |frames: Frames| frames.into_iter().map(flow).collect();
+        let kinds: Arc<[Vec<Flow>]> = kinds.into_iter().map(flows).collect();
+        if kinds.first().is_some_and(|flows| !flows.is_empty()) {
             let (orders, sent) = (made.orders.clone(), made.sent.clone());
             engine
                 .borrow_mut()
                 .add_source("lab-generator", move |worker| {
                     let shared = (orders.clone(), sent.clone());
-                    LabGenerator::new(worker, shared, flows.clone(), size)
+                    LabGenerator::new(worker, shared, kinds.clone(), size)
                 })?;
         }
         if made.has_sink {
@@ -133,6 +134,11 @@ impl Instruments {
     /// Begin a trial: packets are sent from now on.
     pub fn begin(&self, offer: &Offer) -> u32 {
         self.orders.begin(&offer.plan())
+    }
+
+    /// Send frames of this kind from the next trial on.
+    pub fn choose(&self, kind: u32) {
+        self.orders.choose(kind);
     }
 
     /// Stop sending. The packets on their way still count.

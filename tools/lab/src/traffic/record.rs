@@ -19,6 +19,8 @@ pub struct Orders {
     depth: AtomicU64,
     /// Number of packets; `u64::MAX` for no limit.
     limit: AtomicU64,
+    /// Which kind of frames is sent.
+    kind: AtomicU32,
 }
 
 impl Orders {
@@ -31,6 +33,16 @@ impl Orders {
         let trial = self.trial() + 1;
         self.state.store(2 * trial + 1, Ordering::Release);
         trial
+    }
+
+    /// Send frames of this kind from the next trial on.
+    pub fn choose(&self, kind: u32) {
+        self.kind.store(kind, RELAXED);
+    }
+
+    /// The kind of frames of a trial that has begun.
+    pub fn kind(&self) -> usize {
+        self.kind.load(RELAXED) as usize
     }
 
     /// Send no further packets.

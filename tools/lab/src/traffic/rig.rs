@@ -116,26 +116,25 @@ pub fn settings() -> EngineSettings {
 }
 
 impl Rig {
-    /// Make the ports, and wait for their links. `frame` is what the generator sends; without one there is only the sink.
+    /// Make the ports, and wait for their links. The generator sends the first of `frames`, or another one that [`Rig::choose`] names; without frames
+    /// there is only the sink.
     ///
     /// # Errors
     /// If a command is refused, or a link does not come up in time.
-    pub fn new(ports: &Ports, frame: Option<Frame>) -> Result<Rig, LabError> {
+    pub fn new(ports: &Ports, frames: &[Frame]) -> Result<Rig, LabError> {
         let made = Stack::new(&settings(), Clock::system());
         let (stack, mut workers) = made.map_err(|e| failed("the router", e))?;
         let mut step = || workers.iter_mut().for_each(|worker| _ = worker.step());
         for line in &ports.before {
             change(&stack, line, &mut step)?;
         }
-        let wiring = wire(&stack, ports, frame.is_some(), &mut step)?;
-        let of = |frame: Frame| {
-            wiring
-                .sources
-                .iter()
-                .map(move |source| (*source, frame.clone()))
+        let wiring = wire(&stack, ports, !frames.is_empty(), &mut step)?;
+        let kind = |frame: &Frame| {
+            let sources = wiring.sources.iter();
+            sources.map(|source| (*source, frame.clone())).collect()
         };
-        let frames = frame.map(|frame| of(frame).collect()).unwrap_or_default();
-        let installed = Instruments::install(&stack, frames, &wiring.sinks, ports.delay);
+        let kinds = frames.iter().map(kind).collect();
+        let installed = Instruments::install(&stack, kinds, &wiring.sinks, ports.delay);
         let instruments = installed.map_err(|e| failed("the graph", e))?;
         while !stack.settled() {
             step();
@@ -149,6 +148,11 @@ impl Rig {
         };
         rig.wait_for_links(ports.wait)?;
         Ok(rig)
+    }
+
+    /// Send the frame of this number from the next trial on.
+    pub fn choose(&self, frame: u32) {
+        self.instruments.choose(frame);
     }
 
     /// Act as the control thread once.

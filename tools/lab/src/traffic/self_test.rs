@@ -168,7 +168,7 @@ pub fn run() -> Result<SelfTest, LabError> {
         most_pps: 0.0,
         wrong: 0,
     };
-    let mut rig = Rig::new(&Ports::default(), Some(frame()?))?;
+    let mut rig = Rig::new(&Ports::default(), &[frame()?])?;
     for rate in RATES {
         let what = format!("rate of {rate} packets per second");
         let check = Check::new((what, RATE_ERROR * 100.0, "%"), || {
@@ -201,7 +201,7 @@ fn delayed(test: &mut SelfTest, delay: Duration) -> Result<(), LabError> {
         delay: Some(delay),
         ..Ports::default()
     };
-    let mut rig = Rig::new(&ports, Some(frame()?))?;
+    let mut rig = Rig::new(&ports, &[frame()?])?;
     let wanted = delay.as_secs_f64() * 1e6;
     let what = format!("median latency of a delay line of {wanted} us");
     let check = Check::new((what, TIME_ERROR_US, "us"), || {

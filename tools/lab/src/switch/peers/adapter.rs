@@ -15,6 +15,10 @@ pub struct Adapter {
     pub program: Option<&'static str>,
     /// Ports that the switch can have.
     pub kinds: &'static [Kind],
+    /// Whether its threads can be placed on processors.
+    pub is_placed: bool,
+    /// Queues on which the switch transmits to a memif port; the slave on the other side makes them.
+    pub memif_queues: u16,
     /// Start it with the links of the topology; the second argument is this program.
     pub start: fn(&Topology, &Path) -> Result<Process, String>,
 }
@@ -68,11 +72,23 @@ pub fn dpdk_memory() -> Vec<String> {
     all
 }
 
-/// Arguments of DPDK's environment: main core and one lcore on any of the processors, and a device for each link.
+/// The main lcore and those that forward, on their processors.
+fn lcores(topology: &Topology) -> String {
+    let Some(places) = &topology.places else {
+        let last = std::thread::available_parallelism().map_or(1, usize::from) - 1;
+        return format!("--lcores=0@(0-{last}),1@(0-{last})");
+    };
+    let mut all = format!("--lcores=0@{}", places.control);
+    for (n, place) in places.workers.iter().enumerate() {
+        all += &format!(",{}@{place}", n + 1);
+    }
+    all
+}
+
+/// Arguments of DPDK's environment: main lcore and the others, by default one on any of the processors, and a device for each link.
 pub fn dpdk_arguments(topology: &Topology) -> Vec<String> {
-    let last = std::thread::available_parallelism().map_or(1, usize::from) - 1;
     let mut all = dpdk_memory();
-    all.push(format!("--lcores=0@(0-{last}),1@(0-{last})"));
+    all.push(lcores(topology));
     let devices = topology.links.iter().map(dpdk_device);
     all.extend(devices.map(|device| format!("--vdev={device}")));
     all
@@ -93,15 +109,17 @@ pub fn write(topology: &Topology, name: &str, text: &str) -> Result<PathBuf, Str
 const READY: &str = "volley-lab: the switch is ready";
 
 /// Start a shell, in the namespace of the veth pairs, that runs a script and then waits until its standard input is closed.
-/// A program that the script starts by `run` is killed with the shell.
+/// A program that the script starts by `run` ends with the shell. The kernel does not kill a program that has changed its user with its
+/// parent, so the shell sends a signal to each.
 ///
 /// # Errors
 /// The last line of the script's output, if a command fails.
 pub fn script(what: &str, topology: &Topology, text: &str) -> Result<Process, String> {
     let mut command = topology.command("sh");
     let before = "exec 2>&1
-run() { setpriv --pdeathsig KILL -- \"$@\" & }
-trap 'kill $(jobs -p) 2>/dev/null' EXIT";
+pids=''
+run() { setpriv --pdeathsig KILL -- \"$@\" & pids=\"$pids $!\"; }
+trap '[ -z \"$pids\" ] || kill $pids 2>/dev/null' EXIT";
     command.args(["-ec", &format!("{before}\n{text}\necho '{READY}'\ncat\n")]);
     Process::start(what, command, READY)
 }
@@ -109,15 +127,24 @@ trap 'kill $(jobs -p) 2>/dev/null' EXIT";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::allocation::Places;
     use crate::switch::Spec;
 
     #[test]
     fn devices_of_dpdk() {
         let spec = Spec::of("p2v").unwrap();
-        let topology = Topology::new(&spec, Path::new("/x"), 0);
+        let topology = Topology::new(&spec, Path::new("/x"), 0).unwrap();
         let arguments = dpdk_arguments(&topology);
         let devices: Vec<&String> = arguments.iter().filter(|a| a.contains("--vdev")).collect();
         assert!(devices[0].contains("net_memif0,role=server,id=0,socket=/x/0.sock"));
         assert_eq!(devices[1], "--vdev=net_vhost1,iface=/x/1.sock");
+        let placed = Topology {
+            places: Some(Places {
+                control: 0,
+                workers: vec![3, 3],
+            }),
+            ..topology
+        };
+        assert_eq!(lcores(&placed), "--lcores=0@0,1@3,2@3");
     }
 }

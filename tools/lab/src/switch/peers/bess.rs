@@ -11,6 +11,8 @@ pub const ADAPTER: Adapter = Adapter {
     title: "BESS",
     program: Some("bessd"),
     kinds: ALL,
+    is_placed: false,
+    memif_queues: 1,
     start,
 };
 
@@ -52,7 +54,7 @@ mod tests {
     #[test]
     fn a_path_for_each_direction() {
         let spec = Spec::of("v2v").unwrap();
-        let text = configuration(&Topology::new(&spec, Path::new("/x"), 0));
+        let text = configuration(&Topology::new(&spec, Path::new("/x"), 0).unwrap());
         for line in [
             "p0 = PMDPort(vdev='net_vhost0,iface=/x/0.sock')",
             "PortInc(port=p0) -> PortOut(port=p1)",

@@ -11,6 +11,8 @@ pub const ADAPTER: Adapter = Adapter {
     title: "FastClick",
     program: Some("click"),
     kinds: ALL,
+    is_placed: false,
+    memif_queues: 1,
     start,
 };
 
@@ -37,7 +39,7 @@ mod tests {
     #[test]
     fn both_directions_of_every_pair() {
         let spec = Spec::of("p2p").unwrap();
-        let text = configuration(&Topology::new(&spec, Path::new("/x"), 0));
+        let text = configuration(&Topology::new(&spec, Path::new("/x"), 0).unwrap());
         let wanted = "FromDPDKDevice(0, PROMISC true) -> ToDPDKDevice(1); FromDPDKDevice(1, PROMISC true) -> ToDPDKDevice(0);";
         assert_eq!(text, wanted);
     }

@@ -11,6 +11,8 @@ pub const ADAPTER: Adapter = Adapter {
     title: "grout",
     program: Some("grout"),
     kinds: ALL,
+    is_placed: false,
+    memif_queues: 1,
     start,
 };
 
@@ -47,7 +49,7 @@ mod tests {
     #[test]
     fn ports_are_cross_connected_both_ways() {
         let spec = Spec::of("p2p").unwrap();
-        let text = text(&Topology::new(&spec, Path::new("/x"), 0)).unwrap();
+        let text = text(&Topology::new(&spec, Path::new("/x"), 0).unwrap()).unwrap();
         for line in [
             "grcli interface add port p0 devargs 'net_memif0,role=server,id=0,socket=/x/0.sock,socket-abstract=no'",
             "grcli interface set p1 mode xconnect p0 promisc on up",

@@ -3,7 +3,7 @@
 use super::adapter::{Adapter, script};
 use crate::switch::process::Process;
 use crate::switch::topology::{Kind, Topology};
-use crate::switch::{MAC, SOURCE_MAC};
+use crate::switch::wire::{MAC, SOURCE_MAC};
 use std::path::Path;
 
 /// The bridge.
@@ -12,6 +12,8 @@ pub const BRIDGE: Adapter = Adapter {
     title: "Linux bridge (veth)",
     program: Some("ip"),
     kinds: &[Kind::Veth],
+    is_placed: false,
+    memif_queues: 1,
     start: start_bridges,
 };
 
@@ -40,10 +42,13 @@ fn start_bridges(topology: &Topology, _: &Path) -> Result<Process, String> {
     script("the bridge", topology, &bridges(topology))
 }
 
-/// Addresses, the route of the generator's destinations, and a permanent neighbour behind it.
-fn router(topology: &Topology) -> Result<String, String> {
+/// Addresses of the links, and a permanent neighbour of the generator's packets.
+///
+/// # Errors
+/// If there are several pairs of links.
+pub fn links(topology: &Topology) -> Result<String, String> {
     let [(a, b)] = topology.patches[..] else {
-        return Err("linux-router has one pair of ports: choose p2p, p2v or v2v".into());
+        return Err("a Linux router has one pair of ports: choose p2p, p2v or v2v".into());
     };
     let (rx, tx) = (topology.links[a].device(), topology.links[b].device());
     Ok(format!(
@@ -52,9 +57,14 @@ ip link set {rx} address {MAC}
 ip address add 198.19.0.254/24 dev {rx}
 ip address add 192.0.2.1/24 dev {tx}
 ip neighbor replace 192.0.2.2 lladdr {SOURCE_MAC} nud permanent dev {tx}
-ip route add 20.0.0.0/8 via 192.0.2.2
 "
     ))
+}
+
+/// With the route of the generator's destinations.
+fn router(topology: &Topology) -> Result<String, String> {
+    let route = "ip route add 20.0.0.0/8 via 192.0.2.2\n";
+    Ok(links(topology)? + route)
 }
 
 fn start_router(topology: &Topology, _: &Path) -> Result<Process, String> {
@@ -69,12 +79,12 @@ mod tests {
     #[test]
     fn a_bridge_for_each_pair_and_one_route() {
         let spec = Spec::of("loopback --physical veth --ports veth").unwrap();
-        let chain = Topology::new(&spec, Path::new("/x"), 1);
+        let chain = Topology::new(&spec, Path::new("/x"), 1).unwrap();
         let text = bridges(&chain);
         assert!(text.contains("ip link set sw3 master br2\n"), "{text}");
         assert!(router(&chain).is_err());
         let spec = Spec::of("p2p --physical veth").unwrap();
-        let text = router(&Topology::new(&spec, Path::new("/x"), 1)).unwrap();
+        let text = router(&Topology::new(&spec, Path::new("/x"), 1).unwrap()).unwrap();
         assert!(
             text.contains("ip link set sw0 address 02:00:00:00:00:98\n"),
             "{text}"

@@ -6,6 +6,7 @@
 mod adapter;
 mod bess;
 mod fastclick;
+mod frr;
 mod grout;
 mod linux;
 mod ovs;
@@ -18,12 +19,14 @@ mod vpp;
 pub use adapter::Adapter;
 
 /// All adapters.
-pub const ADAPTERS: [&Adapter; 11] = [
+pub const ADAPTERS: [&Adapter; 13] = [
     &volley::ADAPTER,
+    &volley::ROUTER,
     &testpmd::ADAPTER,
     &ovs::ADAPTER,
     &linux::BRIDGE,
     &linux::ROUTER,
+    &frr::ADAPTER,
     &vpp::ADAPTER,
     &fastclick::ADAPTER,
     &grout::ADAPTER,
@@ -55,10 +58,13 @@ mod tests {
     fn names_of_adapters() {
         assert!(find("volley").is_ok());
         let error = find("none").err().unwrap();
-        assert!(error.starts_with("no switch is named none: choose from volley, testpmd"));
+        assert!(
+            error
+                .starts_with("no switch is named none: choose from volley, volley-router, testpmd")
+        );
         let missing = Adapter {
             program: Some("no-such-program-of-any-package"),
-            ..*ADAPTERS[1]
+            ..*ADAPTERS[2]
         };
         assert!(missing.missing().unwrap().contains("in PATH"));
     }

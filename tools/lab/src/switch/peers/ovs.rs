@@ -1,16 +1,19 @@
-//! Open vSwitch with DPDK's datapath: one OpenFlow rule for each port. Over memif no packet came back from it.
+//! Open vSwitch with DPDK's datapath: one OpenFlow rule for each port.
 
-use super::adapter::{Adapter, dpdk_device, dpdk_memory, script};
+use super::adapter::{ALL, Adapter, dpdk_device, dpdk_memory, script};
 use crate::switch::process::{Process, is_installed};
-use crate::switch::topology::{Kind, Topology};
+use crate::switch::topology::Topology;
 use std::path::Path;
 
 /// The adapter.
 pub const ADAPTER: Adapter = Adapter {
     name: "ovs-dpdk",
-    title: "OVS-DPDK (veth)",
+    title: "OVS-DPDK",
     program: Some("ovs-vsctl"),
-    kinds: &[Kind::Veth],
+    kinds: ALL,
+    is_placed: false,
+    // One transmit queue for its polling thread, and one for its main thread: packets leave by the second one.
+    memif_queues: 2,
     start,
 };
 
@@ -69,7 +72,7 @@ mod tests {
     #[test]
     fn ports_and_rules_of_a_chain() {
         let spec = Spec::of("loopback --physical veth --ports veth").unwrap();
-        let text = text(&Topology::new(&spec, Path::new("/x"), 1)).unwrap();
+        let text = text(&Topology::new(&spec, Path::new("/x"), 1).unwrap()).unwrap();
         for part in [
             "set Interface p0 type=dpdk ofport_request=1 'options:dpdk-devargs=net_af_packet0,iface=sw0'",
             "set Interface p1 type=dpdk ofport_request=2 'options:dpdk-devargs=net_af_packet1,iface=sw1'",

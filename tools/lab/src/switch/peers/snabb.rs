@@ -12,6 +12,8 @@ pub const ADAPTER: Adapter = Adapter {
     title: "Snabb (veth)",
     program: Some("snabb"),
     kinds: &[Kind::VirtioUser, Kind::Veth],
+    is_placed: false,
+    memif_queues: 1,
     start,
 };
 
@@ -60,7 +62,7 @@ mod tests {
     #[test]
     fn apps_and_links_of_two_ports() {
         let spec = Spec::of("p2v --physical veth").unwrap();
-        let text = design(&Topology::new(&spec, Path::new("/x"), 1));
+        let text = design(&Topology::new(&spec, Path::new("/x"), 1).unwrap());
         for line in [
             "config.app(c, \"p0\", RawSocket, \"sw0\")",
             "config.app(c, \"p1\", VhostUser, {socket_path=\"/x/1.sock\", is_server=true})",

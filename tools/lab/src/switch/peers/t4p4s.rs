@@ -12,6 +12,8 @@ pub const ADAPTER: Adapter = Adapter {
     title: "t4p4s",
     program: Some("t4p4s-portfwd"),
     kinds: ALL,
+    is_placed: false,
+    memif_queues: 1,
     start,
 };
 
@@ -45,7 +47,7 @@ mod tests {
     #[test]
     fn a_queue_for_each_port() {
         let spec = Spec::of("p2p").unwrap();
-        let arguments = ports(&Topology::new(&spec, Path::new("/x"), 0));
+        let arguments = ports(&Topology::new(&spec, Path::new("/x"), 0).unwrap());
         assert_eq!(arguments.join(" "), "-p 0x3 --config (0,0,1),(1,0,1)");
     }
 }

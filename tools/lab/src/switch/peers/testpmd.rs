@@ -11,6 +11,8 @@ pub const ADAPTER: Adapter = Adapter {
     title: "DPDK testpmd",
     program: Some("dpdk-testpmd"),
     kinds: ALL,
+    is_placed: true,
+    memif_queues: 1,
     start,
 };
 
@@ -27,6 +29,9 @@ fn start(topology: &Topology, _: &Path) -> Result<Process, String> {
         "--disable-link-check",
         "--no-flush-rx",
     ]);
+    // Each forwarding lcore has one of the directions.
+    let workers = topology.places.as_ref().map_or(1, |p| p.workers.len());
+    command.arg(format!("--nb-cores={workers}"));
     // It forwards until the enter key, or the end of its input.
     Process::start("testpmd", command, "Press enter to exit")
 }

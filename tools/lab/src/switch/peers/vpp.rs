@@ -11,6 +11,8 @@ pub const ADAPTER: Adapter = Adapter {
     title: "VPP",
     program: Some("vpp"),
     kinds: ALL,
+    is_placed: false,
+    memif_queues: 1,
     start,
 };
 
@@ -96,7 +98,7 @@ mod tests {
     #[test]
     fn commands_of_a_chain() {
         let spec = Spec::of("loopback").unwrap();
-        let text = commands(&Topology::new(&spec, Path::new("/x"), 0));
+        let text = commands(&Topology::new(&spec, Path::new("/x"), 0).unwrap());
         for line in [
             "create memif socket id 1 filename /x/0.sock",
             "create vhost-user socket /x/1.sock server",

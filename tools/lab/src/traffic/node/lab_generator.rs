@@ -37,7 +37,10 @@ pub struct Flow {
 pub struct LabGenerator {
     orders: Arc<Orders>,
     sent: Arc<Sent>,
-    flows: Arc<[Flow]>,
+    /// The flows of each kind of frames.
+    kinds: Arc<[Vec<Flow>]>,
+    /// The flows of this trial.
+    flows: Vec<Flow>,
     /// Whether this worker sends.
     is_sender: bool,
     state: u32,
@@ -48,17 +51,18 @@ pub struct LabGenerator {
 }
 
 impl LabGenerator {
-    /// The instance of `worker`, of which the first one sends. The flows take turns.
+    /// The instance of `worker`, of which the first one sends. The flows of a kind take turns.
     pub fn new(
         worker: usize,
         (orders, sent): (Arc<Orders>, Arc<Sent>),
-        flows: Arc<[Flow]>,
+        kinds: Arc<[Vec<Flow>]>,
         size: usize,
     ) -> Self {
         LabGenerator {
             orders,
             sent,
-            flows,
+            flows: kinds.first().cloned().unwrap_or_default(),
+            kinds,
             is_sender: worker == 0,
             state: 0,
             bucket: None,
@@ -74,6 +78,9 @@ impl LabGenerator {
         if plan.is_some() {
             self.sent.clear();
             self.sequence = 0;
+            if let Some(flows) = self.kinds.get(self.orders.kind()) {
+                self.flows.clone_from(flows);
+            }
         }
         self.bucket = plan.map(|plan| Bucket::new(plan, now));
         self.state = state;

@@ -1,0 +1,189 @@
+//! Places the threads of a router on processors: control and worker on one core or on two, two workers on one core or on two.
+
+use crate::samples::{Length, Samples};
+use clap::ValueEnum;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use volley_bench::{Args, Setup};
+use volley_daemon::stack::Stack;
+use volley_graph::{NodeState, WorkerThreads};
+
+/// Time before the first repetition.
+const WARM_UP: Duration = Duration::from_millis(100);
+/// Pause of the control thread, as in the daemon.
+const TURN: Duration = Duration::from_micros(500);
+/// Largest file of /proc that is read.
+const MOST: u64 = 1 << 20;
+
+/// Which thread runs on which processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Allocation {
+    /// Control and worker on one core.
+    OneCore,
+    /// Control and worker on a core each.
+    TwoCores,
+    /// Two workers on one core, control on another one.
+    WorkersOnOne,
+    /// Two workers on a core each, control on a third one if there is one.
+    TwoWorkers,
+}
+
+/// Processors of the threads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// Of the control thread.
+    pub control: usize,
+    /// Of each worker.
+    pub workers: Vec<usize>,
+}
+
+impl Allocation {
+    /// The places on these processors.
+    ///
+    /// # Errors
+    /// If there are too few processors.
+    pub fn places(self, processors: &[usize]) -> Result<Places, String> {
+        let [first, .., last] = *processors else {
+            let one = processors.first().filter(|_| self == Allocation::OneCore);
+            let places = one.map(|one| Places {
+                control: *one,
+                workers: vec![*one],
+            });
+            return places.ok_or_else(|| "this allocation needs two processors".to_owned());
+        };
+        let workers = match self {
+            Allocation::OneCore | Allocation::TwoCores => vec![last],
+            Allocation::WorkersOnOne => vec![last, last],
+            Allocation::TwoWorkers => processors[processors.len() - 2..].to_vec(),
+        };
+        let control = match self {
+            Allocation::OneCore => last,
+            _ => first,
+        };
+        Ok(Places { control, workers })
+    }
+
+    /// The places on the processors that this process may use.
+    ///
+    /// # Errors
+    /// If there are too few.
+    pub fn here(self) -> Result<Places, String> {
+        let status = volley_file::read_text(Path::new("/proc/self/status"), MOST);
+        let status = status.map_err(|e| format!("/proc/self/status: {e}"))?;
+        self.places(&allowed(&status))
+    }
+}
+
+/// The processors of the line `Cpus_allowed_list: 0-2,5`.
+fn allowed(status: &str) -> Vec<usize> {
+    let mut lines = status.lines();
+    let list = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (first.trim().parse(), last.trim().parse());
+        first.ok().zip(last.ok())
+    };
+    let parts = list.unwrap_or_default().split(',');
+    let ranges = parts.filter_map(range);
+    ranges
+        .flat_map(|(first, last): (usize, usize)| first..=last)
+        .collect()
+}
+
+/// Packets that the sources of all workers have sent.
+fn packets(stack: &Stack, workers: usize) -> u64 {
+    let engine = stack.engine.borrow();
+    let nodes = (0..workers).flat_map(|worker| engine.runtime(worker));
+    let sources = nodes.filter(|n| matches!(n.state, NodeState::Polling | NodeState::Interrupt));
+    sources.map(|n| n.vectors).sum()
+}
+
+/// Act as the control thread for a time.
+fn control(stack: &Stack, time: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < time {
+        stack.processes.run_manual();
+        stack.settled();
+        std::thread::sleep(TURN);
+    }
+}
+
+/// Measure the rate of all workers together. This thread is pinned.
+///
+/// # Errors
+/// If there are too few processors, the scenario cannot be set up, or a worker dies.
+pub fn measure(allocation: Allocation, mut args: Args, length: Length) -> Result<Samples, String> {
+    let places = allocation.here()?;
+    volley_bench::pin(Some(places.control));
+    args.workers = places.workers.len();
+    let mut setup = Setup::new(&args).map_err(|e| e.to_string())?;
+    setup.enable(true).map_err(|e| e.to_string())?;
+    let Setup {
+        stack,
+        worker,
+        others,
+        ..
+    } = setup;
+    let workers = std::iter::once(worker).chain(others).collect();
+    let running = WorkerThreads::start(workers, &places.workers).map_err(|e| e.to_string())?;
+    control(&stack, WARM_UP);
+    let count = places.workers.len();
+    let repetition = |_| {
+        let (before, start) = (packets(&stack, count), Instant::now());
+        control(&stack, Duration::from_secs_f64(length.seconds));
+        let sent = packets(&stack, count) - before;
+        sent as f64 / start.elapsed().as_secs_f64() / 1e6
+    };
+    let mpps: Vec<f64> = (0..length.repetitions).map(repetition).collect();
+    match running.is_alive() {
+        true => Ok(Samples::from([("mpps".to_owned(), mpps)])),
+        false => Err("the thread of a worker has ended".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processors_that_may_be_used() {
+        assert_eq!(
+            allowed("Name:\tx\nCpus_allowed_list:\t0-2,5\n"),
+            [0, 1, 2, 5]
+        );
+        assert!(allowed("Name:\tx\n").is_empty());
+    }
+
+    #[test]
+    fn every_allocation_has_its_places() {
+        let of = |allocation: Allocation, processors: &[usize]| {
+            let places = allocation.places(processors);
+            places.map(|places| (places.control, places.workers))
+        };
+        assert_eq!(of(Allocation::OneCore, &[0, 1]), Ok((1, vec![1])));
+        assert_eq!(of(Allocation::TwoCores, &[0, 1]), Ok((0, vec![1])));
+        assert_eq!(of(Allocation::WorkersOnOne, &[0, 1]), Ok((0, vec![1, 1])));
+        assert_eq!(of(Allocation::TwoWorkers, &[0, 1]), Ok((0, vec![0, 1])));
+        assert_eq!(of(Allocation::TwoWorkers, &[0, 1, 2]), Ok((0, vec![1, 2])));
+        assert_eq!(of(Allocation::OneCore, &[3]), Ok((3, vec![3])));
+        assert!(of(Allocation::TwoCores, &[3]).is_err());
+    }
+
+    #[test]
+    fn two_workers_forward() {
+        volley_daemon::objects::register().unwrap();
+        let args = crate::samples::parse("--scenario ip4 --buffers 512").unwrap();
+        let length = Length {
+            seconds: 0.1,
+            repetitions: 3,
+            counted: 0,
+        };
+        // Other tests may have the processors for a whole repetition.
+        let sum = |samples: &Samples| samples["mpps"].iter().sum::<f64>();
+        let samples = measure(Allocation::OneCore, args.clone(), length).unwrap();
+        assert!(sum(&samples) > 0.0);
+        if let Ok(samples) = measure(Allocation::WorkersOnOne, args, length) {
+            assert!(sum(&samples) > 0.0);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The report of a run as Markdown, with a file for each plot: for a folder of a repository.
+
+use crate::error::LabError;
+use crate::method;
+use crate::plot;
+use crate::report::{Part, parts, peers, shapes};
+use crate::run::Run;
+use crate::stats::Summary;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Most bytes of all files together.
+const MOST: usize = 3 << 20;
+/// Name of the page, which sites of repositories show for its folder.
+const PAGE: &str = "README.md";
+
+/// Write the page and its plots into a folder; returns the page.
+///
+/// # Errors
+/// If a plot cannot be drawn, a file cannot be written, or the files are too large.
+pub fn write(run: &Run, dir: &Path) -> Result<PathBuf, LabError> {
+    let parts = parts(run);
+    let mut files = vec![(PAGE.to_owned(), page(run, &parts))];
+    for part in parts.iter().filter(|part| !part.series.is_empty()) {
+        let plot = plot::svg(part.figure, &part.series)?;
+        files.push((format!("{}.svg", part.figure.name), alone(&plot)));
+    }
+    let bytes: usize = files.iter().map(|(_, text)| text.len()).sum();
+    if bytes > MOST {
+        let why = format!("the report has {bytes} bytes, at most {MOST} are allowed");
+        return Err(LabError::file(dir, why));
+    }
+    std::fs::create_dir_all(dir).map_err(|e| LabError::file(dir, e))?;
+    for (name, text) in files {
+        let path = dir.join(name);
+        let file = volley_file::create(&path);
+        let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+        written.map_err(|e| LabError::file(&path, e))?;
+    }
+    Ok(dir.join(PAGE))
+}
+
+/// A plot for a separate file: black on white, since no page gives it colours.
+fn alone(plot: &str) -> String {
+    let ground = "<rect width=\"100%\" height=\"100%\" fill=\"#FFFFFF\"/>";
+    match plot.split_once('>') {
+        Some((head, rest)) => format!("{head}>\n{ground}{rest}"),
+        None => plot.to_owned(),
+    }
+}
+
+fn page(run: &Run, parts: &[Part]) -> String {
+    let mut text = format!(
+        "# Volley lab, {} run\n\n{}\n\n## Shapes\n\n{}",
+        run.plan.level.name(),
+        method::paragraphs(run).join("\n\n"),
+        shapes(parts)
+    );
+    for part in parts {
+        section(&mut text, part);
+    }
+    text + "\n## Skipped peers\n\n" + &peers()
+}
+
+fn section(text: &mut String, part: &Part) {
+    let figure = part.figure;
+    let _ = writeln!(
+        text,
+        "\n## {}: {}\n\n{}, {}. The paper: {} {}\n",
+        figure.name,
+        figure.title,
+        figure.paper,
+        figure.place(),
+        figure.fact.text,
+        figure.fact.source
+    );
+    for why in &part.reasons {
+        let _ = writeln!(text, "{why}\n");
+    }
+    if part.series.is_empty() {
+        *text += "No point of this figure was measured.\n";
+        return;
+    }
+    let _ = writeln!(
+        text,
+        "![{}]({}.svg)\n\n{} **Shape {}:** {}\n",
+        figure.title,
+        figure.name,
+        part.caption(),
+        part.verdict(),
+        part.shape.why
+    );
+    let _ = writeln!(
+        text,
+        "| curve | position | {} |\n|---|---|---|",
+        figure.y.title
+    );
+    for (name, cell) in part.cells() {
+        let _ = writeln!(
+            text,
+            "| {name} | {} | {} |",
+            cell.label,
+            median(&cell.summary)
+        );
+    }
+}
+
+/// Median, with the range where there are several samples.
+fn median(s: &Summary) -> String {
+    match s.count {
+        0 => format!("{:.2} (published)", s.median),
+        1 => format!("{:.2}", s.median),
+        _ => format!("{:.2} ({:.2} to {:.2})", s.median, s.min, s.max),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::tests::measured;
+
+    #[test]
+    fn every_figure_has_a_plot_in_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = measured(dir.path(), 0.0);
+        let to = dir.path().join("markdown");
+        let page = write(&run, &to).unwrap();
+        let text = std::fs::read_to_string(page).unwrap();
+        for figure in run.figures() {
+            assert!(text.contains(&format!("({}.svg)", figure.name)));
+            let plot = std::fs::read_to_string(to.join(format!("{}.svg", figure.name)));
+            let plot = plot.unwrap();
+            assert!(plot.starts_with("<svg") && plot.contains("fill=\"#FFFFFF\"/>"));
+            assert!(plot.trim_end().ends_with("</svg>"));
+        }
+        assert_eq!(
+            std::fs::read_dir(&to).unwrap().count(),
+            run.figures().len() + 1
+        );
+        assert!(text.contains("| MoonRoute | 4.66 (published) |"), "{text}");
+    }
+}

@@ -1,0 +1,186 @@
+//! How long a run takes: an estimate for each point, and the time left while points are measured.
+
+use crate::figure::FIGURES;
+use crate::level::{Length, Level};
+use crate::meter::Task;
+use crate::switch::Spec;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+/// Seconds until a scenario of the benchmark can be measured: set up, warm-up, comparison with the reference.
+const SET_UP: f64 = 0.35;
+/// Seconds for each million routes of a table.
+const ROUTES: f64 = 4.0;
+/// Repetitions are made again when another program used the core; so many of them, on average.
+const AGAIN: f64 = 1.3;
+/// Seconds until callgrind has started the benchmark.
+const CALLGRIND: f64 = 3.0;
+/// Packets per second under callgrind.
+const SIMULATED: f64 = 25_000.0;
+/// Seconds until a switch forwards, and until a VNF does.
+const SWITCH: f64 = 1.0;
+const VNF: f64 = 0.3;
+/// Seconds until a switch of another project forwards.
+const PEER: f64 = 2.5;
+/// Seconds until the benchmark has loaded a plugin.
+const PLUGIN: f64 = 0.8;
+
+/// Value of an option in the arguments of a point.
+fn option(args: &str, name: &str) -> Option<f64> {
+    let mut words = args.split_whitespace();
+    words.find(|word| *word == name)?;
+    words.next()?.parse().ok()
+}
+
+fn switch(spec: &Spec, length: Length) -> f64 {
+    let start = match spec.peer.starts_with("volley") {
+        true => SWITCH,
+        false => PEER,
+    };
+    let trials = match spec.load {
+        Some(_) => 2 * length.repetitions,
+        None => length.repetitions + 1,
+    };
+    start + VNF * f64::from(spec.vnfs) + (length.seconds + 0.03) * trials as f64
+}
+
+/// Estimated seconds of a point.
+pub fn seconds(args: &str, length: Length) -> f64 {
+    let table = option(args, "--prefixes").map_or(0.0, |n| n / 1e6 * ROUTES);
+    let repetitions = length.seconds * length.repetitions as f64;
+    let bench = SET_UP + table + AGAIN * repetitions;
+    match Task::of(args) {
+        Ok(Task::Events(_)) => CALLGRIND + table * 20.0 + 3.0 * length.counted as f64 / SIMULATED,
+        Ok(Task::Latency(..)) => bench + length.seconds * (4.0 + length.repetitions as f64),
+        Ok(Task::Switch(spec)) => switch(&spec, length),
+        Ok(Task::Plugin(_)) => PLUGIN + bench,
+        _ => bench,
+    }
+}
+
+/// The plan of a run: points and estimated seconds of each figure, and the whole.
+pub fn text(names: &[String], level: Level) -> String {
+    let mut text = format!("{:<16} {:>6} {:>8}\n", "figure", "points", "seconds");
+    let (mut points, mut whole) = (0, 0.0);
+    let is_chosen = |name: &str| names.is_empty() || names.iter().any(|n| n == name);
+    for figure in FIGURES.iter().filter(|f| is_chosen(f.name)) {
+        let all = figure.points_of(level);
+        let time: f64 = all.iter().map(|p| seconds(&p.args, level.length())).sum();
+        text += &format!("{:<16} {:>6} {time:>8.0}\n", figure.name, all.len());
+        points += all.len();
+        whole += time;
+    }
+    text + &format!("{:<16} {points:>6} {whole:>8.0}\n", "all")
+}
+
+/// Progress of a run: a bar on a terminal, else a line for each figure.
+pub struct Progress {
+    bar: ProgressBar,
+    is_terminal: bool,
+    start: Instant,
+    /// Estimated seconds of all points, and of those that are done.
+    whole: f64,
+    done: f64,
+    figure: String,
+}
+
+impl Progress {
+    /// A run of points with this estimate in seconds.
+    pub fn new(points: usize, whole: f64) -> Progress {
+        let bar = ProgressBar::new(points as u64);
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len}, {msg}") {
+            bar.set_style(style);
+        }
+        let is_terminal = std::io::stderr().is_terminal();
+        if !is_terminal {
+            eprintln!("{points} points, about {}", duration(whole));
+        }
+        Progress {
+            bar,
+            is_terminal,
+            start: Instant::now(),
+            whole,
+            done: 0.0,
+            figure: String::new(),
+        }
+    }
+
+    /// Estimated seconds that are left, corrected by what the points so far have taken.
+    fn left(&self) -> f64 {
+        let left = self.whole - self.done;
+        match self.done > 0.0 {
+            true => left * self.start.elapsed().as_secs_f64() / self.done,
+            false => left,
+        }
+    }
+
+    /// A point is being measured.
+    pub fn begin(&mut self, figure: &str, name: &str) {
+        let left = duration(self.left());
+        self.bar.set_message(format!("{left} left, {name}"));
+        if !self.is_terminal && self.figure != figure {
+            eprintln!("{} ({left} left)", figure);
+        }
+        self.figure = figure.to_owned();
+    }
+
+    /// The point has been measured.
+    pub fn end(&mut self, estimate: f64) {
+        self.done += estimate;
+        self.bar.inc(1);
+    }
+
+    /// No further point is measured.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// `50 s`, `7 min`.
+fn duration(seconds: f64) -> String {
+    let time = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+    match time.as_secs() {
+        seconds @ 0..=99 => format!("{seconds} s"),
+        seconds => format!("{} min", seconds.div_ceil(60)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_runs_are_planned_as_such() {
+        let whole = |level| {
+            let points = FIGURES.iter().flat_map(|f| f.points_of(level));
+            points
+                .map(|p| seconds(&p.args, level.length()))
+                .sum::<f64>()
+        };
+        let (smoke, quick, full) = (whole(Level::Smoke), whole(Level::Quick), whole(Level::Full));
+        assert!(smoke < quick && quick < full, "{smoke} {quick} {full}");
+        assert!(smoke < 120.0, "{smoke}");
+        assert!(quick < 600.0, "{quick}");
+    }
+
+    #[test]
+    fn tables_loads_and_chains_take_longer() {
+        let of = |args| seconds(args, Level::Quick.length());
+        assert!(of("--scenario ip4 --prefixes 1000000") > 2.0 + of("--scenario ip4"));
+        assert!(of("switch loopback --vnfs 5") > of("switch loopback"));
+        assert!(of("switch p2p --load 0.5") > of("switch p2p"));
+        assert!(of("events --scenario ip4") > of("--scenario ip4"));
+    }
+
+    #[test]
+    fn the_time_left_follows_the_points_that_were_measured() {
+        let mut progress = Progress::new(2, 100.0);
+        assert_eq!(progress.left(), 100.0);
+        progress.end(50.0);
+        // Half of the plan took no time: neither will the other half.
+        assert!(progress.left() < 1.0);
+        assert_eq!(duration(50.0), "50 s");
+        assert_eq!(duration(400.0), "7 min");
+    }
+}

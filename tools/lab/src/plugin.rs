@@ -1,0 +1,91 @@
+//! Measures the nodes of the tutorial's plugin, in a process of the benchmark for each scenario.
+
+use crate::samples::{Length, Samples};
+use crate::switch::dependent;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use volley_bench::Spread;
+
+/// File name of the library.
+const LIBRARY: &str = "libip_in_ip.so";
+/// Where the library is, seen from the folder of this program.
+const PLACES: [&str; 2] = ["", "../tutorial/release"];
+
+/// What is read of the output of `volley bench plugin`.
+#[derive(Deserialize)]
+struct Report {
+    rows: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    clocks: Spread,
+}
+
+/// The library that was named, or one beside this program.
+fn library(named: Option<&Path>, program: &Path) -> Result<PathBuf, String> {
+    if let Some(named) = named {
+        return Ok(named.to_owned());
+    }
+    let folder = program.parent().unwrap_or(Path::new("."));
+    let mut all = PLACES.iter().map(|place| folder.join(place).join(LIBRARY));
+    all.find(|path| path.is_file()).ok_or_else(|| {
+        format!("{LIBRARY} is not beside this program: build docs/tutorial/ip-in-ip and name the library with --plugin")
+    })
+}
+
+/// Cycles of the node of a scenario: the lowest repetition, the median, the highest.
+///
+/// # Errors
+/// If the library cannot be used.
+pub fn measure(named: Option<&Path>, scenario: &str, length: Length) -> Result<Samples, String> {
+    let program = std::env::current_exe().map_err(|e| format!("this program: {e}"))?;
+    let library = library(named, &program)?;
+    let mut command = dependent(&program.to_string_lossy());
+    command.args(["bench", "plugin"]).arg(&library);
+    command.args(["--scenario", scenario, "--no-counts", "--json"]);
+    command.args(["--seconds", &length.seconds.to_string()]);
+    command.args(["--repetitions", &length.repetitions.to_string()]);
+    let done = command.stdin(Stdio::null()).output();
+    let done = done.map_err(|e| format!("{}: {e}", program.display()))?;
+    if !done.status.success() {
+        let text = String::from_utf8_lossy(&done.stderr);
+        let last = text.lines().last().unwrap_or("no message").trim();
+        return Err(format!("{}: {last}", library.display()));
+    }
+    clocks(&String::from_utf8_lossy(&done.stdout))
+}
+
+fn clocks(text: &str) -> Result<Samples, String> {
+    let report: Report = serde_json::from_str(text).map_err(|e| format!("the benchmark: {e}"))?;
+    let row = report.rows.first().ok_or("the benchmark printed no row")?;
+    let Spread { min, median, max } = row.clocks;
+    let all = vec![min, median, max];
+    Ok(Samples::from([("clocks".to_owned(), all)]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clocks_of_a_row() {
+        let text =
+            r#"{"plugin":"x","rows":[{"clocks":{"min":1.0,"median":2.0,"max":4.5},"node":"n"}]}"#;
+        assert_eq!(clocks(text).unwrap()["clocks"], [1.0, 2.0, 4.5]);
+        assert!(clocks(r#"{"rows":[]}"#).is_err());
+    }
+
+    #[test]
+    fn a_library_is_named_or_beside_the_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("volley-lab");
+        let error = library(None, &program).unwrap_err();
+        assert!(error.contains("--plugin"), "{error}");
+        let named = library(Some(Path::new("/x.so")), &program).unwrap();
+        assert_eq!(named, Path::new("/x.so"));
+        std::fs::write(folder.path().join(LIBRARY), "").unwrap();
+        assert!(library(None, &program).is_ok());
+    }
+}

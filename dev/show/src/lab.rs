@@ -1,7 +1,7 @@
 //! The items of "The lab" that exist: the search, comparisons, reports and interrupted runs.
 
 use super::list::Sitting;
-use super::{Item, Work, item};
+use super::{Item, Work, item, lab_page, long};
 use std::path::PathBuf;
 use xtask::home::Home;
 use xtask::report::Outcome;
@@ -44,8 +44,23 @@ pub const ITEMS: &[Item] = &[
     ),
     tests(
         "peers",
-        "packets pass the kernel's bridge and router over veth, testpmd and OVS-DPDK over veth, testpmd over memif and vhost-user, as far as they are installed",
+        "packets pass the kernel's bridge and routers over veth, with and without FRR, testpmd and OVS-DPDK over veth, testpmd over memif and vhost-user, as far as they are installed",
         &["test", "-p", "volley-lab", "--test", "switches"],
+    ),
+    item(
+        "smoke",
+        "one or two short points of every figure, under 2 minutes",
+        Work::Call(|sitting| all(sitting, "smoke", 120)),
+    ),
+    long(
+        "quick",
+        "all figures under 10 minutes, each with data, plot and caption in headless Chromium",
+        Work::Call(|sitting| all(sitting, "quick", 600)),
+    ),
+    tests(
+        "failures",
+        "Ctrl-C and resume, a switch that dies or hangs, a full disk, no root, no programs: reported, and nothing left behind",
+        &["test", "-p", "volley-lab", "--test", "failures"],
     ),
     tests(
         "report",
@@ -64,6 +79,14 @@ fn program(home: &Home) -> Result<PathBuf, String> {
     let build = ["build", "--release", "--locked", "-p", "volley-lab"];
     Program::cargo(home).args(build).require()?;
     Ok(home.target.join("release/volley-lab"))
+}
+
+/// All figures at a level, within a limit in seconds.
+fn all(sitting: &Sitting<'_>, level: &str, limit: u64) -> Outcome {
+    match program(sitting.home) {
+        Ok(lab) => lab_page::judge(sitting.home, &lab, level, limit),
+        Err(why) => Outcome::Fail(why),
+    }
 }
 
 /// The self-test judges itself, by quiet trials; its exit status says whether it has passed.

@@ -13,6 +13,7 @@ mod hostile;
 mod house;
 mod interfaces;
 mod lab;
+mod lab_page;
 mod list;
 mod lpm_items;
 mod net_items;
@@ -169,6 +170,7 @@ mod tests {
             objects::ITEMS,
             house::ITEMS,
             nodes::ITEMS,
+            lab::ITEMS,
         ] {
             let mut names: Vec<&str> = list.iter().map(|item| item.name).collect();
             names.sort_unstable();

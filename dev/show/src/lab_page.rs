@@ -1,0 +1,248 @@
+//! Runs all figures of the lab, and looks at the page in headless Chromium.
+
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use xtask::home::Home;
+use xtask::report::Outcome;
+use xtask::run::{Program, exists};
+use xtask::tutorial;
+
+const CHROMIUM: [&str; 3] = ["chromium-headless-shell", "chromium", "google-chrome"];
+/// Time beyond the limit until a run is ended.
+const GRACE: u64 = 120;
+
+/// The figures and tables of the papers, and the entries of the lab that have them.
+const FIGURES: [(&str, &[&str]); 27] = [
+    ("VPP, figure 5", &["vpp-5"]),
+    ("VPP, figure 6", &["vpp-6a", "vpp-6b", "vpp-6c", "vpp-6d"]),
+    ("VPP, figure 7", &["vpp-7"]),
+    ("VPP, figure 8", &["vpp-8"]),
+    ("VPP, figure 9", &["vpp-9"]),
+    ("VPP, figure 10", &["vpp-10"]),
+    ("VPP, figure 11", &["vpp-11"]),
+    ("VPP, figure 12", &["vpp-12"]),
+    ("MoonRoute, figure 7", &["moonroute-7"]),
+    ("MoonRoute, figure 8", &["moonroute-8"]),
+    ("MoonRoute, figure 9", &["moonroute-9"]),
+    ("MoonRoute, figure 10", &["moonroute-10"]),
+    ("MoonRoute, figure 11", &["moonroute-11"]),
+    ("MoonRoute, figure 12", &["moonroute-12"]),
+    ("MoonRoute, figure 13", &["moonroute-13"]),
+    ("MoonRoute, table 1", &["moonroute-t1"]),
+    ("MoonRoute, table 2", &["moonroute-t2"]),
+    ("MoonRoute, table 3", &["moonroute-t3"]),
+    ("switches, figure 4", &["switch-p2p"]),
+    ("switches, figure 5", &["switch-p2v"]),
+    ("switches, figure 6", &["switch-v2v"]),
+    ("switches, figure 7", &["switch-loopback"]),
+    ("switches, figure 8", &["switch-rtt"]),
+    ("switches, figure 9", &["switch-rtt"]),
+    ("switches, figure 10", &["switch-rtt"]),
+    ("PPB, figure 5", &["ppb-5", "ppb-5-misses"]),
+    ("the talk, table", &["talk-table"]),
+];
+
+/// What is read of `report.json`.
+#[derive(Deserialize)]
+struct Entry {
+    name: String,
+    series: Vec<serde_json::Value>,
+    not_measured: Vec<String>,
+}
+
+/// Run all figures at a level within a limit in seconds, and look at the page.
+pub fn judge(home: &Home, lab: &Path, level: &str, limit: u64) -> Outcome {
+    match whole(home, lab, level, limit) {
+        Err(why) => Outcome::Fail(why),
+        Ok((text, None)) => Outcome::Skip(format!(
+            "{text}; no Chromium is installed: the page was not opened"
+        )),
+        Ok((text, Some(seen))) => Outcome::Pass(format!("{text}; {seen}")),
+    }
+}
+
+/// The result of the run, and of the look at the page.
+fn whole(
+    home: &Home,
+    lab: &Path,
+    level: &str,
+    limit: u64,
+) -> Result<(String, Option<String>), String> {
+    let dir = home.target.join(format!("show-lab-{level}"));
+    empty(&dir)?;
+    let plugin = tutorial::build(home)?;
+    let run = Program::new(home, lab)
+        .args(["run", &format!("--{level}"), "--plugin"])
+        .arg(&plugin)
+        .arg("--out")
+        .arg(&dir)
+        .limit_seconds(limit + GRACE);
+    let output = run.output().map_err(|error| error.to_string())?;
+    if !["exit code 0", "exit code 2"].contains(&output.ending.as_str()) {
+        return Err(format!("{}\n{}", output.ending, output.tail(5)));
+    }
+    let entries = read(&dir.join("report.json"))?;
+    let text = judged(&entries)?;
+    let seconds = output.took.as_secs();
+    let text = format!("{text} in {seconds} s, at most {limit}");
+    if seconds > limit {
+        return Err(text);
+    }
+    let Some(chromium) = CHROMIUM.into_iter().find(|name| exists(name)) else {
+        return Ok((text, None));
+    };
+    look(home, chromium, &dir).map(|seen| (text, Some(seen)))
+}
+
+fn empty(dir: &Path) -> Result<(), String> {
+    match std::fs::remove_dir_all(dir) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            Err(format!("{}: {e}", dir.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<Entry>, String> {
+    let bad = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
+    let text = std::fs::read_to_string(path).map_err(|e| bad(&e))?;
+    serde_json::from_str(&text).map_err(|e| bad(&e))
+}
+
+/// Every figure of the papers has data.
+fn judged(entries: &[Entry]) -> Result<String, String> {
+    let by_name: BTreeMap<&str, &Entry> = entries.iter().map(|e| (e.name.as_str(), e)).collect();
+    for (figure, names) in FIGURES {
+        for name in names {
+            let entry = by_name
+                .get(name)
+                .ok_or_else(|| format!("{figure}: no entry {name}"))?;
+            if entry.series.is_empty() {
+                return Err(format!(
+                    "{figure} has no data: {}",
+                    entry.not_measured.join(" ")
+                ));
+            }
+        }
+    }
+    let reasons: usize = entries.iter().map(|e| e.not_measured.len()).sum();
+    Ok(format!(
+        "{} figures of the papers have data, {reasons} reasons for missing points",
+        FIGURES.len()
+    ))
+}
+
+/// Open the page, and look at each figure.
+fn look(home: &Home, chromium: &str, dir: &Path) -> Result<String, String> {
+    let page = dir.join("report.html");
+    let options = ["--headless", "--no-sandbox", "--disable-gpu"];
+    let open = || Program::new(home, chromium).args(options).limit_seconds(60);
+    let url = format!("file://{}", page.display());
+    let dom = open().args(["--dump-dom", &url]).require()?.stdout;
+    let names: BTreeSet<&str> = FIGURES
+        .iter()
+        .flat_map(|(_, names)| names.iter().copied())
+        .collect();
+    let shots = dir.join("screenshots");
+    let bad = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
+    std::fs::create_dir_all(&shots).map_err(|e| bad(&shots, e))?;
+    for name in &names {
+        seen(&dom, name)?;
+        // A page that is scrolled to a figure makes an empty picture.
+        let single = shots.join(format!("{name}.html"));
+        std::fs::write(&single, cut(&dom, name)?).map_err(|e| bad(&single, e))?;
+        let shot = shots.join(format!("{name}.png"));
+        let to = format!("--screenshot={}", shot.display());
+        let at = format!("file://{}", single.display());
+        open()
+            .args(["--window-size=900,1000", "--hide-scrollbars", &to, &at])
+            .require()?;
+        std::fs::remove_file(&single).map_err(|e| bad(&single, e))?;
+    }
+    Ok(format!(
+        "{} figures in {chromium}, screenshots in {}",
+        names.len(),
+        shots.display()
+    ))
+}
+
+/// The section of a figure, behind the beginning of its tag.
+fn section<'a>(dom: &'a str, name: &str) -> Result<&'a str, String> {
+    let mut all = dom.split("<section ");
+    let found = all.find(|s| s.starts_with(&format!("id=\"{name}\"")));
+    found.ok_or_else(|| format!("{name} is not on the page"))
+}
+
+/// A page with one figure only.
+fn cut(dom: &str, name: &str) -> Result<String, String> {
+    let head = dom.split("<main>").next().unwrap_or_default();
+    let section = section(dom, name)?;
+    Ok(format!(
+        "{head}<main><section {section}</main></body></html>"
+    ))
+}
+
+/// A figure of the page has a plot, a caption and a table.
+fn seen(dom: &str, name: &str) -> Result<(), String> {
+    let section = section(dom, name)?;
+    let caption = section.split("<figcaption>").nth(1).unwrap_or_default();
+    let caption = caption.split("</figcaption>").next().unwrap_or_default();
+    let missing = [
+        (
+            "plot",
+            section.contains("<svg") && section.contains("<text"),
+        ),
+        ("caption", caption.trim().len() > 40),
+        ("table", section.contains("<tr><td>")),
+    ];
+    match missing.iter().find(|(_, is_there)| !is_there) {
+        None => Ok(()),
+        Some((what, _)) => Err(format!("{name} has no {what}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_without_data_are_found() {
+        let mut names: Vec<&str> = FIGURES
+            .iter()
+            .flat_map(|(_, n)| n.iter().copied())
+            .collect();
+        names.dedup();
+        let entry = |name: &&str| Entry {
+            name: (*name).to_owned(),
+            series: vec![serde_json::Value::Null],
+            not_measured: Vec::new(),
+        };
+        let mut entries: Vec<Entry> = names.iter().map(entry).collect();
+        assert!(judged(&entries).unwrap().starts_with("27 figures"));
+        entries[7].series.clear();
+        entries[7]
+            .not_measured
+            .push("Not measured: no valgrind.".to_owned());
+        let error = judged(&entries).unwrap_err();
+        assert!(
+            error.ends_with("has no data: Not measured: no valgrind."),
+            "{error}"
+        );
+        entries.truncate(5);
+        assert!(judged(&entries).unwrap_err().contains("no entry "));
+    }
+
+    #[test]
+    fn plots_and_captions_are_looked_for() {
+        let good = "<section id=\"a\"><svg><text>1</text></svg><figcaption>Bars: medians; lines: from the lowest to the highest.</figcaption><tr><td>";
+        assert!(seen(good, "a").is_ok());
+        assert!(seen(good, "b").unwrap_err().contains("not on the page"));
+        let without = good.replace("<svg>", "");
+        assert_eq!(seen(&without, "a").unwrap_err(), "a has no plot");
+        let page = format!("<head></head><main>{good}<section id=\"c\"></main>");
+        let single = cut(&page, "a").unwrap();
+        assert!(single.starts_with("<head></head><main><section id=\"a\">"));
+        assert!(!single.contains("id=\"c\""));
+    }
+}

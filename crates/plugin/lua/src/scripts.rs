@@ -278,7 +278,7 @@ impl Scripts {
                 self.logged.insert(error.text, now);
             }
         }
-        while let Some(text) = self.log.pop() {
+        if let Some(text) = self.log.pop() {
             self.host.log(LogLevel::Info, &text);
         }
     }

@@ -5,6 +5,7 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 use support::Daemon;
+use support::traffic::{drain, packets};
 use volley_pcap::{FileFormat, Packet, Writer, WriterOptions, read_packets};
 
 const INTERFACES: &str = "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\nmac = \"02:00:00:00:00:01\"\n\
@@ -40,23 +41,6 @@ fn with_script(text: &str) -> (Daemon, PathBuf) {
     (daemon, path)
 }
 
-fn packets(daemon: &Daemon, interface: &str, direction: &str) -> u64 {
-    let shown = daemon.json(&format!("show interface {interface}"));
-    let count = &shown["interfaces"][0][direction]["packets"];
-    count.as_u64().unwrap()
-}
-
-/// Waits until all packets of the generator have left or were dropped.
-fn quiet(daemon: &mut Daemon) -> (u64, u64) {
-    daemon.ok("packet-generator disable");
-    let mut before = (0, 0);
-    daemon.wait_for("no more packets", |d| {
-        let now = (packets(d, "pg0", "rx"), packets(d, "pg1", "tx"));
-        std::mem::replace(&mut before, now) == now
-    });
-    before
-}
-
 #[test]
 fn scripts_change_under_traffic_and_no_packet_is_lost() {
     let (mut daemon, path) = with_script("function vector(v) v:send('pg1') end");
@@ -74,7 +58,7 @@ fn scripts_change_under_traffic_and_no_packet_is_lost() {
     fs::write(&path, "function vector(v)\n v:send(").unwrap();
     let refused = daemon.refused("reload lua-script test");
     assert!(refused.contains("script.lua:2: "), "{refused}");
-    let (received, sent) = quiet(&mut daemon);
+    let (received, sent) = drain(&mut daemon);
     assert!(received > 1000, "{received}");
     assert_eq!(received, sent);
     let written = daemon.ok("config show");
@@ -192,7 +176,7 @@ fn outputs(daemon: &mut Daemon, frames: &[Vec<u8>]) -> [Vec<Vec<u8>>; 2] {
     ));
     daemon.ok("packet-generator enable d");
     daemon.wait_for("all frames", |d| packets(d, "pg0", "rx") >= count as u64);
-    quiet(daemon);
+    drain(daemon);
     daemon.stop("TERM");
     [sent(daemon, "pg0"), sent(daemon, "pg1")]
 }

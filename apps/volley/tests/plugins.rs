@@ -4,7 +4,11 @@ mod support;
 
 use std::fs;
 use std::path::PathBuf;
-use support::{Daemon, Folder, http::Http};
+use support::{
+    Daemon, Folder,
+    http::Http,
+    traffic::{drain, packets},
+};
 
 const CONFIG: &str = "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\nmac = \"02:00:00:00:00:01\"\naddresses = [\"10.0.0.1/24\"]\n\
     [[interface]]\nname = \"pg1\"\nkind = \"pg\"\naddresses = [\"10.0.1.1/24\"]\n\
@@ -21,23 +25,6 @@ fn sample() -> PathBuf {
 
 fn load(name: &str) -> String {
     format!("plugin load {} name {name}", sample().display())
-}
-
-fn packets(daemon: &Daemon, interface: &str, direction: &str) -> u64 {
-    let shown = daemon.json(&format!("show interface {interface}"));
-    let count = &shown["interfaces"][0][direction]["packets"];
-    count.as_u64().unwrap()
-}
-
-/// Waits until all packets of the generator have left or were dropped.
-fn quiet(daemon: &mut Daemon) -> (u64, u64) {
-    daemon.ok("packet-generator disable");
-    let mut before = (0, 0);
-    daemon.wait_for("no more packets", |d| {
-        let now = (packets(d, "pg0", "rx"), packets(d, "pg1", "tx"));
-        std::mem::replace(&mut before, now) == now
-    });
-    before
 }
 
 /// Memory of the daemon in use.
@@ -76,7 +63,7 @@ fn replacements_under_traffic_lose_no_packet() {
     let before = replace(&mut daemon, 50);
     let after = replace(&mut daemon, 200);
     assert!(after < before + 4096, "{before} kB, then {after} kB");
-    let (received, sent) = quiet(&mut daemon);
+    let (received, sent) = drain(&mut daemon);
     assert!(received > 1000, "{received}");
     assert_eq!(received, sent);
     let shown = daemon.json("show interface pg0");
@@ -127,7 +114,7 @@ fn a_file_with_a_plugin_and_its_feature_starts() {
     daemon.ok(STREAM);
     daemon.ok("packet-generator enable");
     daemon.wait_for("packets", |d| packets(d, "pg1", "tx") > 1000);
-    let (received, sent) = quiet(&mut daemon);
+    let (received, sent) = drain(&mut daemon);
     assert_eq!(received, sent);
     daemon.stop("TERM");
 }

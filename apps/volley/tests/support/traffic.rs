@@ -42,3 +42,22 @@ pub fn ways(daemon: &Daemon, count: u32) {
     }
     daemon.ok(&route);
 }
+
+/// Packets that an interface has received (`rx`) or transmitted (`tx`).
+pub fn packets(daemon: &Daemon, interface: &str, direction: &str) -> u64 {
+    let shown = daemon.json(&format!("show interface {interface}"));
+    let count = &shown["interfaces"][0][direction]["packets"];
+    count.as_u64().unwrap_or_else(|| panic!("{shown}"))
+}
+
+/// Disables the packet generator, and waits until all of its packets have left or were dropped. Returns the packets that pg0 has
+/// received, and those that pg1 has transmitted.
+pub fn drain(daemon: &mut Daemon) -> (u64, u64) {
+    daemon.ok("packet-generator disable");
+    let mut before = (0, 0);
+    daemon.wait_for("the last packets", |d| {
+        let now = (packets(d, "pg0", "rx"), packets(d, "pg1", "tx"));
+        std::mem::replace(&mut before, now) == now
+    });
+    before
+}

@@ -130,26 +130,19 @@ fn median_of_batches(curves: &[Curve]) -> Shape {
 mod tests {
     use super::*;
 
-    fn curve(series: &str, ys: &[f64]) -> Curve {
-        Curve {
-            series: series.to_owned(),
-            points: ys.iter().enumerate().map(|(x, y)| (x as f64, *y)).collect(),
-        }
-    }
-
     #[test]
     fn loads_of_each_scenario_are_compared() {
         let good = [1.0, 1.2, 3.0, 2.0, 2.1, 2.0, 1.0, 1.0, 9.0];
-        let shape = rises_with_the_load(&[curve("mean", &good)]);
+        let shape = rises_with_the_load(&[Curve::of("mean", &good)]);
         assert_eq!(shape.agrees, Some(true));
         assert!(shape.why.contains("1.00 to 3.00 us, 2.00"), "{}", shape.why);
         let bad = [1.0, 1.2, 0.9];
         assert_eq!(
-            rises_with_the_load(&[curve("mean", &bad)]).agrees,
+            rises_with_the_load(&[Curve::of("mean", &bad)]).agrees,
             Some(false)
         );
         assert_eq!(
-            rises_with_the_load(&[curve("mean", &bad[..2])]).agrees,
+            rises_with_the_load(&[Curve::of("mean", &bad[..2])]).agrees,
             None
         );
     }
@@ -157,11 +150,11 @@ mod tests {
     #[test]
     fn medians_of_batches() {
         assert_eq!(
-            median_of_batches(&[curve("median", &[1.0, 2.0])]).agrees,
+            median_of_batches(&[Curve::of("median", &[1.0, 2.0])]).agrees,
             Some(true)
         );
         assert_eq!(
-            median_of_batches(&[curve("median", &[2.0, 1.0])]).agrees,
+            median_of_batches(&[Curve::of("median", &[2.0, 1.0])]).agrees,
             Some(false)
         );
         assert_eq!(median_of_batches(&[]).agrees, None);

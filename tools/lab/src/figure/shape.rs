@@ -11,6 +11,17 @@ pub struct Curve {
     pub points: Vec<(f64, f64)>,
 }
 
+#[cfg(test)]
+impl Curve {
+    /// A curve at the positions 0, 1, 2, ...
+    pub(crate) fn of(series: &str, ys: &[f64]) -> Curve {
+        Curve {
+            series: series.to_owned(),
+            points: ys.iter().enumerate().map(|(x, y)| (x as f64, *y)).collect(),
+        }
+    }
+}
+
 /// Whether the measured shape agrees with that of the paper, in a sentence.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Shape {

@@ -186,13 +186,6 @@ fn prefetching_pays(curves: &[Curve]) -> Shape {
 mod tests {
     use super::*;
 
-    fn curve(series: &str, ys: &[f64]) -> Curve {
-        Curve {
-            series: series.to_owned(),
-            points: ys.iter().enumerate().map(|(x, y)| (x as f64, *y)).collect(),
-        }
-    }
-
     #[test]
     fn published_rates_are_by_core_and_clock() {
         let values = ROUTERS.quoted.values;
@@ -203,16 +196,19 @@ mod tests {
 
     #[test]
     fn the_stages_of_the_talk_are_compared() {
-        let good = prefetching_pays(&[curve(ONE, &[80.0, 70.0, 30.0, 40.0])]);
+        let good = prefetching_pays(&[Curve::of(ONE, &[80.0, 70.0, 30.0, 40.0])]);
         assert_eq!(good.agrees, Some(true));
-        let bad = prefetching_pays(&[curve(ONE, &[80.0, 20.0, 30.0])]);
+        let bad = prefetching_pays(&[Curve::of(ONE, &[80.0, 20.0, 30.0])]);
         assert_eq!(bad.agrees, Some(false));
-        assert_eq!(prefetching_pays(&[curve(ONE, &[80.0])]).agrees, None);
+        assert_eq!(prefetching_pays(&[Curve::of(ONE, &[80.0])]).agrees, None);
     }
 
     #[test]
     fn routers_are_named_side_by_side() {
-        let shape = beside(&[curve(HERE, &[9.0]), curve(OTHERS, &[4.5, 1.0])], "Mpps");
+        let shape = beside(
+            &[Curve::of(HERE, &[9.0]), Curve::of(OTHERS, &[4.5, 1.0])],
+            "Mpps",
+        );
         assert_eq!(shape.agrees, None);
         assert_eq!(
             shape.why,

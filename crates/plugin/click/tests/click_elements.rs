@@ -79,7 +79,7 @@ fn a_meter_and_a_splitter_divide_by_rate() {
 }
 
 #[test]
-fn packets_that_wait_for_arp_in_vain_are_counted_drops() {
+fn packets_without_an_answer_to_arp_are_counted_drops() {
     let folder = tempfile::tempdir().unwrap();
     let text = "InfiniteSource(LIMIT 100, BURST 1) -> SetIPAddress(10.0.0.9) -> a :: ARPQuerier(10.0.0.1, 2:0:0:0:0:1) -> Discard; a[1] -> Discard; \
         Idle -> [1] a; later :: InfiniteSource(LIMIT 1, ACTIVE false) -> SetIPAddress(10.0.0.9) -> a;";

@@ -257,10 +257,9 @@ impl RouteTable {
         {
             table.set("mac", MacAddr(*mac).to_string())?;
         }
-        table.set(
-            "via",
-            route.via.map(|it| Ipv4Addr::from_bits(it).to_string()),
-        )?;
+        // A neighbor is its own next hop.
+        let via = route.via.filter(|via| *via != address);
+        table.set("via", via.map(|it| Ipv4Addr::from_bits(it).to_string()))?;
         Ok(Some(table))
     }
 }

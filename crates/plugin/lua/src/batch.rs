@@ -6,10 +6,12 @@ use crate::fields::{self, ETHERNET, Place};
 use crate::masks::{self, ALL, Masks, rows};
 use crate::tables::{Hop, NO_INTERFACE};
 use crate::verdict::Verdict;
+use std::net::Ipv4Addr;
 use volley_sdk::lend::LentPackets;
 use volley_sdk::prelude::*;
 use volley_sdk::tables::lpm4::Lpm4View;
-use volley_sdk::wire::{EtherType, U16, checksum};
+use volley_sdk::wire::ip4::Ip4Header;
+use volley_sdk::wire::{EtherType, Header, U16, checksum};
 
 /// A fault of the script: one sentence.
 pub(crate) type Fault = String;
@@ -290,7 +292,7 @@ impl Batch {
         for &row in &selected {
             let net = self.net(row as usize);
             let bytes = lent(&mut self.packets)?.view(row as usize).bytes();
-            keys.push(destination(bytes, net).unwrap_or(0));
+            keys.push(ip4(bytes, net).map_or(0, |header| header.dst().to_bits()));
         }
         view.lookup_batch(&keys, &mut self.leaves[..keys.len()]);
         self.keys = keys;
@@ -444,67 +446,61 @@ enum Valid4 {
     Slow,
 }
 
-/// Whether the first byte of an address is one that no host on the wire may have (RFC 1812, 5.3.7).
-fn is_reserved(first: u8, from: u8) -> bool {
-    first == 0 || first == 127 || first >= from
+/// Whether an address is none that a host on the wire may have (RFC 1812, 5.3.7): of this network, loopback, or from 224 on a group,
+/// reserved or the limited broadcast address.
+pub(crate) fn is_reserved(address: Ipv4Addr) -> bool {
+    let first = address.octets()[0];
+    first == 0 || first == 127 || first >= 224
+}
+
+/// The IPv4 header that starts at `net`.
+fn ip4(bytes: &[u8], net: usize) -> Option<&Ip4Header> {
+    Some(Ip4Header::split(bytes.get(net..)?).ok()?.0)
 }
 
 /// Check an IPv4 packet of `length` bytes whose header starts at `net`, in the order of ip4-input (`docs/forwarding-rules.md`).
 fn valid4(bytes: &[u8], net: usize, length: usize) -> Valid4 {
-    let Some(header) = bytes.get(net..).and_then(|it| it.first_chunk::<20>()) else {
+    let Some(header) = ip4(bytes, net) else {
         return Valid4::Bad;
     };
-    let ihl = usize::from(header[0] & 15) * 4;
-    let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
-    if header[0] >> 4 != 4 || ihl < 20 || total < ihl || net + total > length {
+    let (ihl, total) = (header.header_len(), usize::from(header.total_len.get()));
+    if header.version() != 4 || ihl < Ip4Header::LEN || total < ihl || net + total > length {
         return Valid4::Bad;
     }
     let whole = bytes.get(net..net + ihl);
     if !whole.is_some_and(checksum::is_valid) {
         return Valid4::Bad;
     }
-    let (src, dst) = ([header[12], header[13]], [header[16], header[17]]);
-    let is_link_local = src == [169, 254] || dst == [169, 254];
-    // From 224 on: groups, reserved addresses and the limited broadcast address.
-    if is_reserved(dst[0], 224) || is_link_local {
+    let (src, dst) = (header.src(), header.dst());
+    if is_reserved(dst) || src.is_link_local() || dst.is_link_local() {
         return Valid4::Bad;
     }
-    match header[8] {
+    match header.ttl {
         // The TTL is judged before the source.
         0 | 1 => Valid4::Slow,
-        _ if is_reserved(src[0], 224) => Valid4::Bad,
-        _ if ihl > 20 => Valid4::Slow,
+        _ if is_reserved(src) => Valid4::Bad,
+        _ if ihl > Ip4Header::LEN => Valid4::Slow,
         _ => Valid4::Good(net + total),
     }
 }
 
-/// The destination of an IPv4 packet whose header starts at `net`.
-fn destination(bytes: &[u8], net: usize) -> Option<u32> {
-    let dst = bytes.get(net + 16..)?.first_chunk()?;
-    Some(u32::from_be_bytes(*dst))
-}
-
-/// Decrement the TTL and correct the checksum.
+/// Decrement the TTL and correct the checksum. A TTL of 0 stays.
 fn decrement_ttl(bytes: &mut [u8], net: usize) {
-    if let Some(header) = bytes
-        .get_mut(net..)
-        .and_then(|it| it.first_chunk_mut::<20>())
+    let header = bytes.get_mut(net..).map(Ip4Header::split_mut);
+    if let Some(Ok((header, _))) = header
+        && header.ttl > 0
     {
-        let sum = u16::from_be_bytes([header[10], header[11]]);
-        header[8] = header[8].saturating_sub(1);
-        [header[10], header[11]] = checksum::after_ttl_decrement(sum).to_be_bytes();
+        header.decrement_ttl();
     }
 }
 
 /// Write the checksum of an IPv4 header.
 fn fill_checksum(bytes: &mut [u8], net: usize) {
-    let Some(first) = bytes.get(net) else { return };
-    let length = usize::from(first & 15) * 4;
-    if let Some(header) = bytes.get_mut(net..net + length)
-        && length >= 20
+    let header = bytes.get_mut(net..).map(Ip4Header::split_mut);
+    if let Some(Ok((header, behind))) = header
+        && let Some(options) = header.header_len().checked_sub(Ip4Header::LEN)
+        && let Some(options) = behind.get(..options)
     {
-        [header[10], header[11]] = [0, 0];
-        let sum = checksum::checksum(header);
-        [header[10], header[11]] = sum.to_be_bytes();
+        header.fill_checksum(options);
     }
 }

@@ -1,7 +1,7 @@
 //! Packets that become replies in place: ARP, ICMP echo replies and errors (RFC 826, RFC 792, RFC 1812). The position of a packet
 //! is at its Ethernet header.
 
-use crate::batch::Fault;
+use crate::batch::{Fault, is_reserved};
 use crate::fields::{ETHERNET, ether_type};
 use std::net::Ipv4Addr;
 use volley_sdk::prelude::*;
@@ -9,7 +9,7 @@ use volley_sdk::wire::arp::{ArpPacket, REQUEST};
 use volley_sdk::wire::eth::EthHeader;
 use volley_sdk::wire::icmp4::{Icmp4Header, Icmp4Type};
 use volley_sdk::wire::ip4::Ip4Header;
-use volley_sdk::wire::{EtherType, Header, IntoBytes, IpProto, MacAddr, checksum};
+use volley_sdk::wire::{EtherType, Header, IntoBytes, IpProto, MacAddr};
 
 /// Bytes of an ICMP error behind its headers: the IP header of the packet and 8 bytes (RFC 792) at least, 576 in all (RFC 1812).
 const MOST_QUOTED: usize = 576 - Ip4Header::LEN - Icmp4Header::LEN;
@@ -106,25 +106,24 @@ pub(crate) fn echo_reply(packet: &mut Packet<'_>) -> Result<(), Fault> {
     packet.truncate(ETHERNET + total);
     let bytes = packet.bytes_mut();
     let of_old = ethernet(bytes)?;
-    let (header, icmp) = bytes[ETHERNET..].split_at_mut(ihl);
-    let is_request = header[9] == IpProto::ICMP.0 && icmp.first() == Some(&8) && icmp.len() >= 8;
-    if !is_request {
-        return Err("the packet is no echo request".to_owned());
+    let no_request = || "the packet is no echo request".to_owned();
+    let split = Ip4Header::split_mut(&mut bytes[ETHERNET..]);
+    let (header, behind) = split.map_err(|why| why.to_string())?;
+    let (options, icmp) = behind.split_at_mut(ihl - Ip4Header::LEN);
+    let (icmp, body) = Icmp4Header::split_mut(icmp).map_err(|_| no_request())?;
+    if header.protocol != IpProto::ICMP || icmp.kind != Icmp4Type::ECHO_REQUEST {
+        return Err(no_request());
     }
-    icmp[0] = Icmp4Type::ECHO_REPLY.0;
-    icmp[2..4].fill(0);
-    let sum = checksum::checksum(icmp);
-    icmp[2..4].copy_from_slice(&sum.to_be_bytes());
-    let (src, dst) = header[12..20].split_at_mut(4);
-    src.swap_with_slice(dst);
-    header[8] = TTL;
-    header[10..12].fill(0);
-    let sum = checksum::checksum(header);
-    header[10..12].copy_from_slice(&sum.to_be_bytes());
+    icmp.kind = Icmp4Type::ECHO_REPLY;
+    icmp.fill_checksum(body);
+    (header.src, header.dst) = (header.dst, header.src);
+    header.ttl = TTL;
+    header.fill_checksum(options);
     put_ethernet(bytes, of_old.src, of_old.dst, EtherType::IP4)
 }
 
-/// A packet becomes an ICMP error about it, from `source`: type, code and the second word of the message.
+/// A packet becomes an ICMP error about it, from `source`: type, code and the second word of the message. Packets about which
+/// none may be sent: RFC 1812, 4.3.2.7.
 pub(crate) fn icmp_error(
     packet: &mut Packet<'_>,
     (kind, code, rest): (u8, u8, u32),
@@ -137,8 +136,12 @@ pub(crate) fn icmp_error(
     let (header, behind) = Ip4Header::split(&bytes[ETHERNET..]).map_err(|why| why.to_string())?;
     let is_error = |first: Option<&u8>| first.is_some_and(|kind| ![0, 8].contains(kind));
     let is_icmp_error = header.protocol == IpProto::ICMP && is_error(behind.first());
-    if is_icmp_error || header.fragment_offset() > 0 {
-        return Err("no ICMP error is sent about an ICMP error or a later fragment".to_owned());
+    let is_group = is_reserved(header.dst()) || of_old.dst.is_multicast();
+    if is_icmp_error || header.fragment_offset() > 0 || is_group || is_reserved(header.src()) {
+        return Err(
+            "no ICMP error is sent about an ICMP error, a later fragment, a packet for a group, or one whose source is no host"
+                .to_owned(),
+        );
     }
     let to = header.src();
     let more = Ip4Header::LEN + Icmp4Header::LEN;

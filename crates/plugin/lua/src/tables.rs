@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use volley_sdk::tables::lpm4::{Lpm4, Lpm4Snap};
-use volley_sdk::tables::{Domain, LpmError, Publisher, Reader, Snap};
+use volley_sdk::tables::{Domain, Publisher, Reader, Snap};
 use volley_sdk::wire::{EtherType, IntoBytes, MacAddr, Prefix, eth::EthHeader};
 
 /// No interface.
@@ -15,6 +15,12 @@ pub(crate) const NO_INTERFACE: u32 = u32::MAX;
 const WAITING: usize = 4096;
 /// The maximum number of prefixes that a script adds to a table while it runs.
 const MOST_LEARNED: usize = 65_536;
+/// The maximum number of different routes of a table: a route keeps its number, and packets from the wire may make a script set routes.
+const MOST_ROUTES: usize = 2 * MOST_LEARNED;
+
+fn full() -> String {
+    format!("more than {MOST_ROUTES} different routes: let prefixes share next hops")
+}
 
 /// The result of a lookup, ready to be written into packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +58,18 @@ pub(crate) struct Route {
     pub(crate) mac: Option<[u8; 6]>,
     /// Address of the next hop; none: the destination itself.
     pub(crate) via: Option<u32>,
+}
+
+impl Route {
+    /// The route to a neighbor with this address. It takes the MAC address of its next hop, which is itself, so that another MAC
+    /// address makes no other route.
+    fn to_neighbor(self, address: u32) -> Route {
+        Route {
+            mac: None,
+            via: Some(address),
+            ..self
+        }
+    }
 }
 
 /// A change of a table.
@@ -175,7 +193,7 @@ impl Table {
     }
 
     /// Make these the routes that the script has set when it was loaded. What it has learned stays.
-    pub(crate) fn load(&mut self, changes: &[Change]) -> Result<(), LpmError> {
+    pub(crate) fn load(&mut self, changes: &[Change]) -> Result<(), String> {
         let mut fixed = BTreeMap::new();
         for change in changes {
             match *change {
@@ -186,8 +204,8 @@ impl Table {
                     fixed.remove(&(address, length));
                 }
                 Change::Neighbor(address, route) => {
-                    fixed.insert((address, 32), route);
-                    self.neighbors.extend(route.mac.map(|mac| (address, mac)));
+                    fixed.insert((address, 32), route.to_neighbor(address));
+                    self.learn(address, route);
                 }
             }
         }
@@ -200,43 +218,52 @@ impl Table {
             let entry = self.entries.entry(key).or_default();
             if entry.fixed != Some(route) {
                 entry.fixed = Some(route);
-                fresh.push((key.0, key.1, self.leaf(route)));
+                let leaf = self.leaf(route).ok_or_else(full)?;
+                fresh.push((key.0, key.1, leaf));
             }
         }
         self.publish();
-        self.lpm.load_bulk(fresh)
+        let done = self.lpm.load_bulk(fresh);
+        done.map_err(|why| why.to_string())
     }
 
-    /// Carry out the changes that workers have requested.
-    pub(crate) fn collect(&mut self) -> Result<(), LpmError> {
+    /// Carry out the changes that workers have requested. Those for which the table has no room are left out.
+    pub(crate) fn collect(&mut self) -> Result<(), String> {
         let mut edits = Vec::new();
         while let Some(change) = self.changes.pop() {
-            match change {
-                Change::Add(address, length, route) => edits.push(((address, length), Some(route))),
-                Change::Remove(address, length) => edits.push(((address, length), None)),
+            edits.push(match change {
+                Change::Add(address, length, route) => ((address, length), Some(route)),
+                Change::Remove(address, length) => ((address, length), None),
                 Change::Neighbor(address, route) => {
-                    if let Some(mac) = route.mac
-                        && self.neighbors.len() < MOST_LEARNED
-                        && self.neighbors.insert(address, mac) != Some(mac)
-                    {
-                        self.is_changed = true;
+                    let itself = route.to_neighbor(address);
+                    let entry = self.entries.get(&(address, 32));
+                    // What the script has set when it was loaded stays.
+                    if entry.and_then(|entry| entry.fixed) != Some(itself) {
+                        self.learn(address, route);
                     }
-                    edits.push(((address, 32), Some(route)));
+                    ((address, 32), Some(itself))
                 }
-            }
+            });
         }
-        for (_, route) in &edits {
-            if let Some(route) = route {
-                self.leaf(*route);
-            }
-        }
+        edits.retain(|(_, route)| route.is_none_or(|route| self.leaf(route).is_some()));
         self.publish();
         edits
             .into_iter()
             .try_for_each(|(key, route)| self.edit(key, |entry| entry.learned = route))
     }
 
-    fn edit(&mut self, key: (u32, u8), body: impl FnOnce(&mut Entry)) -> Result<(), LpmError> {
+    /// Set the MAC address of a neighbor.
+    fn learn(&mut self, address: u32, route: Route) {
+        let is_known = self.neighbors.contains_key(&address);
+        if let Some(mac) = route.mac
+            && (is_known || self.neighbors.len() < MOST_LEARNED)
+            && self.neighbors.insert(address, mac) != Some(mac)
+        {
+            self.is_changed = true;
+        }
+    }
+
+    fn edit(&mut self, key: (u32, u8), body: impl FnOnce(&mut Entry)) -> Result<(), String> {
         let mut entry = self.entries.get(&key).copied().unwrap_or_default();
         let before = entry;
         body(&mut entry);
@@ -252,26 +279,31 @@ impl Table {
                 self.lpm.remove(key.0, key.1);
             }
             Some(route) => {
+                let leaf = self.leaf(route).ok_or_else(full)?;
                 self.entries.insert(key, entry);
                 if before.route() != Some(route) {
-                    let leaf = self.leaf(route);
                     self.publish();
-                    self.lpm.insert(key.0, key.1, leaf)?;
+                    let done = self.lpm.insert(key.0, key.1, leaf);
+                    done.map_err(|why| why.to_string())?;
                 }
             }
         }
         Ok(())
     }
 
-    /// The leaf of a route.
-    fn leaf(&mut self, route: Route) -> u32 {
+    /// The leaf of a route; none if there are too many routes.
+    fn leaf(&mut self, route: Route) -> Option<u32> {
         let next = self.known.len() as u32;
-        let at = *self.leaves.entry(route).or_insert(next);
-        if at == next {
-            self.known.push(route);
-            self.is_changed = true;
+        if let Some(at) = self.leaves.get(&route) {
+            return Some(at + 1);
         }
-        at + 1
+        if self.known.len() >= MOST_ROUTES {
+            return None;
+        }
+        self.leaves.insert(route, next);
+        self.known.push(route);
+        self.is_changed = true;
+        Some(next + 1)
     }
 
     /// Let the workers see new routes and MAC addresses.
@@ -363,6 +395,54 @@ mod tests {
         table.shared().ask(Change::Remove(3, 32));
         table.collect().unwrap();
         assert_eq!(found(&table, &mut reader, 3), Hop::NONE);
+    }
+
+    #[test]
+    fn a_neighbor_that_changes_its_mac_address_takes_no_memory() {
+        let domain = Domain::new();
+        let mut reader = domain.register();
+        let mut table = Table::new(&domain);
+        for n in 1..=10_000u32 {
+            let [_, _, high, low] = n.to_be_bytes();
+            let mac = [2, 0, 0, 0, high, low];
+            let asked = Change::Neighbor(HOST, route(1, Some(mac), None));
+            assert!(table.shared().ask(asked));
+            table.collect().unwrap();
+            assert_eq!(found(&table, &mut reader, HOST).ethernet[..6], mac);
+        }
+        assert_eq!((table.known.len(), table.neighbors.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_neighbor_of_the_script_keeps_its_mac_address() {
+        let domain = Domain::new();
+        let mut reader = domain.register();
+        let mut table = Table::new(&domain);
+        let of = |mac| Change::Neighbor(HOST, route(1, Some(mac), None));
+        table.load(&[of([2; 6])]).unwrap();
+        table.shared().ask(of([4; 6]));
+        table.collect().unwrap();
+        assert_eq!(found(&table, &mut reader, HOST).ethernet[..6], [2; 6]);
+        // The next version of the script has another one.
+        table.load(&[of([6; 6])]).unwrap();
+        assert_eq!(found(&table, &mut reader, HOST).ethernet[..6], [6; 6]);
+    }
+
+    #[test]
+    fn different_routes_are_bounded() {
+        let domain = Domain::new();
+        let mut table = Table::new(&domain);
+        let shared = table.shared();
+        for n in 0..(MOST_ROUTES + 2 * WAITING) as u32 {
+            let [a, b, c, d] = n.to_be_bytes();
+            let add = Change::Add(1, 32, route(1, Some([2, 0, a, b, c, d]), None));
+            if !shared.ask(add.clone()) {
+                table.collect().unwrap();
+                assert!(shared.ask(add));
+            }
+        }
+        table.collect().unwrap();
+        assert_eq!((table.known.len(), table.learned), (MOST_ROUTES, 1));
     }
 
     #[test]

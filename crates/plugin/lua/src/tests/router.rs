@@ -112,9 +112,7 @@ fn errors_and_echo_are_answered_by_the_slow_path() {
     echo.bytes[34..42].copy_from_slice(&[8, 0, 0, 0, 0, 7, 0, 1]);
     let sum = volley_sdk::wire::checksum::checksum(&echo.bytes[34..54]);
     echo.bytes[36..38].copy_from_slice(&sum.to_be_bytes());
-    echo.bytes[24..26].fill(0);
-    let sum = volley_sdk::wire::checksum::checksum(&echo.bytes[14..34]);
-    echo.bytes[24..26].copy_from_slice(&sum.to_be_bytes());
+    fill_checksum(&mut echo);
     let out = router.run(&[
         echo,
         frame(1, [10, 0, 1, 2], 1),
@@ -132,11 +130,34 @@ fn errors_and_echo_are_answered_by_the_slow_path() {
     // No error about an error: type 3 of ICMP is in the packet.
     let mut error = frame(1, [10, 77, 0, 1], 64);
     (error.bytes[23], error.bytes[34]) = (1, 3);
-    error.bytes[24..26].fill(0);
-    let sum = volley_sdk::wire::checksum::checksum(&error.bytes[14..34]);
-    error.bytes[24..26].copy_from_slice(&sum.to_be_bytes());
+    fill_checksum(&mut error);
     let out = router.run(&[error]);
     assert_eq!(out[0].reason.as_deref(), Some("no-route"));
+}
+
+/// Corrects the checksum of an IPv4 header without options.
+fn fill_checksum(frame: &mut In) {
+    frame.bytes[24..26].fill(0);
+    let sum = volley_sdk::wire::checksum::checksum(&frame.bytes[14..34]);
+    frame.bytes[24..26].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// RFC 1812, 4.3.2.7. The TTL is judged before the source, so that such packets come to the slow path.
+#[test]
+fn no_error_goes_to_a_source_that_is_no_host() {
+    let mut router = Router::new();
+    let from = |source: [u8; 4]| {
+        let mut expired = frame(1, [10, 0, 1, 2], 1);
+        expired.bytes[26..30].copy_from_slice(&source);
+        fill_checksum(&mut expired);
+        expired
+    };
+    let none = [[0, 0, 0, 0], [127, 0, 0, 1], [224, 0, 0, 1], [255; 4]];
+    for out in router.run(&none.map(from)) {
+        assert_eq!(out.reason.as_deref(), Some("ttl-expired"));
+    }
+    let out = router.run(&[from([10, 0, 0, 9])]);
+    assert_eq!((tx(&out[0]), out[0].bytes[34]), (1, 11));
 }
 
 #[test]

@@ -186,10 +186,11 @@ fn under_valgrind(home: &Home, binary: &Path) -> Program {
         .args(["--test-threads", "1"])
 }
 
-/// Runs one test of the files `tests/FILE.rs` of some packages under valgrind memcheck, with a variable; the output of the tests.
+/// Runs the test of a name in each file `tests/FILE.rs` of the workspace under valgrind memcheck, with a variable; the output
+/// of the tests, of which there must be `wanted`.
 pub fn memcheck_test(
     home: &Home,
-    names: &[&str],
+    wanted: usize,
     [file, test]: [&str; 2],
     (variable, value): (&str, &str),
 ) -> Result<String, String> {
@@ -197,8 +198,14 @@ pub fn memcheck_test(
         return Err("valgrind is not installed".into());
     }
     let build = Program::cargo(home)
-        .args(["test", "--locked", "--no-run", "--test", file])
-        .args(packages(names))
+        .args([
+            "test",
+            "--workspace",
+            "--locked",
+            "--no-run",
+            "--test",
+            file,
+        ])
         .args(["--message-format", "json"])
         .require()?;
     let mut text = String::new();
@@ -211,11 +218,8 @@ pub fn memcheck_test(
         text += &run.stdout;
     }
     match tests_run(&text) {
-        count if count == names.len() => Ok(text),
-        count => Err(format!(
-            "{count} tests ran under valgrind, not {}",
-            names.len()
-        )),
+        count if count == wanted => Ok(text),
+        count => Err(format!("{count} tests ran under valgrind, not {wanted}")),
     }
 }
 

@@ -10,14 +10,14 @@ use xtask::sanitize;
 /// The tests of `apps/volley/tests/damage.rs` whose names contain one of these words.
 macro_rules! damage {
     ($($word:literal),+) => {
-        Work::Command(&["test", "-p", "volley", "--test", "damage", "--", $($word),+])
+        Work::Command(&["test", "--workspace", "--test", "damage", "--", $($word),+])
     };
 }
 
 /// The tests of `apps/volley/tests/peers.rs` whose names contain one of these words.
 macro_rules! peers {
     ($($word:literal),+) => {
-        Work::Command(&["test", "-p", "volley", "--test", "peers", "--", $($word),+])
+        Work::Command(&["test", "--workspace", "--test", "peers", "--", $($word),+])
     };
 }
 
@@ -45,7 +45,7 @@ pub const ITEMS: [Item; 31] = [
     item(
         "journal",
         "4: every bit of the head and of the active commit flipped, cut or missing: a sentence, never a commit that was rolled back",
-        Work::Command(&["test", "-p", "volley-control", "journal"]),
+        Work::Command(&["test", "--workspace", "--lib", "journal"]),
     ),
     item(
         "damaged-start",
@@ -60,7 +60,7 @@ pub const ITEMS: [Item; 31] = [
     item(
         "odd-files",
         "6: FIFOs, devices, endless and huge files, links as paths of every command: refused, and the daemon answers on",
-        Work::Command(&["test", "-p", "volley", "--test", "odd_files"]),
+        Work::Command(&["test", "--workspace", "--test", "odd_files"]),
     ),
     item(
         "private-files",
@@ -70,7 +70,7 @@ pub const ITEMS: [Item; 31] = [
     item(
         "foreign-socket",
         "14, 15: another user's socket, one that does not accept, answers with escape sequences, token and key files that others read",
-        Work::Command(&["test", "-p", "volley", "--test", "foreign_socket"]),
+        Work::Command(&["test", "--workspace", "--test", "foreign_socket"]),
     ),
     item(
         "small-faults",
@@ -85,12 +85,12 @@ pub const ITEMS: [Item; 31] = [
     item(
         "system-calls",
         "16: every thread, stopped and made to call execve, ptrace, mount and others, is refused; workers open nothing",
-        Work::Command(&["test", "-p", "volley", "--test", "seccomp"]),
+        Work::Command(&["test", "--workspace", "--test", "seccomp"]),
     ),
     item(
         "folders",
         "16: every thread, stopped and made to create, write, remove and read files outside the daemon's folders, is refused (Landlock)",
-        Work::Command(&["test", "-p", "volley", "--test", "landlock"]),
+        Work::Command(&["test", "--workspace", "--test", "landlock"]),
     ),
     data::FULL_TABLE,
     data::COMMITS,
@@ -106,7 +106,7 @@ pub const ITEMS: [Item; 31] = [
         "commits and reloads over a disk that fails, 2,000 seeds, whole commits and differences: the configuration is the old or the new one",
         Work::With(
             &[("VOLLEY_SEEDS", "2000")],
-            &["test", "-p", "volley-control", "--lib", "simulation"],
+            &["test", "--workspace", "--lib", "simulation"],
         ),
     ),
     item(
@@ -114,7 +114,14 @@ pub const ITEMS: [Item; 31] = [
         "memif peers over sockets, epoll, memory and eventfds that fail, 2,000 seeds: up and exchanging packets, or down with a reason",
         Work::With(
             &[("VOLLEY_SEEDS", "2000")],
-            &["test", "-p", "volley-memif", "--test", "simulation"],
+            &[
+                "test",
+                "--workspace",
+                "--test",
+                "simulation",
+                "--",
+                "a_memif_interface",
+            ],
         ),
     ),
     item(
@@ -122,7 +129,14 @@ pub const ITEMS: [Item; 31] = [
         "vhost-user and virtio-user peers over sockets, memory and eventfds that fail, 2,000 seeds: up and exchanging frames, or down with a reason",
         Work::With(
             &[("VOLLEY_SEEDS", "2000")],
-            &["test", "-p", "volley-vhost", "--test", "simulation"],
+            &[
+                "test",
+                "--workspace",
+                "--test",
+                "simulation",
+                "--",
+                "a_vhost_interface",
+            ],
         ),
     ),
     repeated::KILLS,
@@ -136,8 +150,7 @@ pub const ITEMS: [Item; 31] = [
             7200,
             &[
                 "test",
-                "-p",
-                "volley",
+                "--workspace",
                 "--test",
                 "soak",
                 "--",

@@ -323,6 +323,6 @@ impl Simulation for Routers {
 }
 
 #[test]
-fn an_interface_is_up_or_says_why_not_whatever_fails() {
+fn a_memif_interface_is_up_or_says_why_not_whatever_fails() {
     simulate::<Routers>(resources);
 }

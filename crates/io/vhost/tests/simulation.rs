@@ -194,6 +194,6 @@ impl Simulation for Routers {
 }
 
 #[test]
-fn an_interface_is_up_or_says_why_not_whatever_fails() {
+fn a_vhost_interface_is_up_or_says_why_not_whatever_fails() {
     simulate::<Routers>(resources);
 }

@@ -5,7 +5,7 @@ use crate::{Item, Work, item, objects};
 pub const MULTICAST: Item = item(
     "multicast-undo",
     "8: 16,385 multicast routes in one transaction whose last request is refused: below 10 s and 300 MB more, the old route forwards",
-    Work::Command(&["test", "-p", "volley", "--test", "mroutes"]),
+    Work::Command(&["test", "--workspace", "--test", "mroutes"]),
 );
 
 pub const FULL_TABLE: Item = item(
@@ -13,7 +13,7 @@ pub const FULL_TABLE: Item = item(
     "7: 962,000 routes by API are added, compared, committed and rolled back: each answer and completion meanwhile within 100 ms",
     Work::With(
         &[("VOLLEY_ROUTES", "962000"), ("VOLLEY_ANSWER_MS", "100")],
-        &["test", "-p", "volley", "--test", "answers"],
+        &["test", "--workspace", "--test", "answers"],
     ),
 );
 
@@ -22,8 +22,7 @@ pub const COMMITS: Item = item(
     "7: ten commits of one change each with 100,000 routes: at most 1.2 times one commit on the disk, history within 100 ms",
     Work::Command(&[
         "test",
-        "-p",
-        "volley",
+        "--workspace",
         "--test",
         "commits",
         "--",
@@ -36,8 +35,7 @@ pub const FRAGMENTS: Item = item(
     "3: fragments for the router and in transit, and a scan, hold no more than their shares of the buffers: forwarding goes on",
     Work::Command(&[
         "test",
-        "-p",
-        "volley",
+        "--workspace",
         "--test",
         "reassembly",
         "--",
@@ -50,8 +48,7 @@ pub const SCAN: Item = item(
     "12: a scan of 300 and of 2,000 unused addresses a second: new neighbours resolve, known ones and other networks at once",
     Work::Command(&[
         "test",
-        "-p",
-        "volley",
+        "--workspace",
         "--test",
         "neighbors",
         "--",
@@ -64,8 +61,7 @@ pub const TLS: Item = item(
     "11: 300 idle connections over TCP, 200 handshakes at once: the unix socket and other sources are served",
     Work::Command(&[
         "test",
-        "-p",
-        "volley",
+        "--workspace",
         "--test",
         "http",
         "--",
@@ -78,8 +74,7 @@ pub const ADDRESSES: Item = item(
     "10: 4,000 and 16,000 addresses and networks in one transaction, interface up and down: added and removed in about four times the time",
     Work::Command(&[
         "test",
-        "-p",
-        "volley",
+        "--workspace",
         "--test",
         "addresses",
         "--",
@@ -107,5 +102,5 @@ pub const HOST_ROUTES: Item = item(
 pub const LIMITS: Item = item(
     "limits",
     "10: more routes, tables, interfaces, addresses or sessions than [limits] allows, more than a cgroup of 220 MB can hold: refused, the daemon goes on",
-    Work::Command(&["test", "-p", "volley", "--test", "limits"]),
+    Work::Command(&["test", "--workspace", "--test", "limits"]),
 );

@@ -14,8 +14,7 @@ pub const KILLS: Item = long(
         1000,
         &[
             "test",
-            "-p",
-            "volley",
+            "--workspace",
             "--test",
             "commits",
             "--",
@@ -31,8 +30,7 @@ pub const DAMAGED: Item = long(
         &[("VOLLEY_DAMAGED", "1000")],
         &[
             "test",
-            "-p",
-            "volley",
+            "--workspace",
             "--test",
             "damage",
             "--",
@@ -48,7 +46,8 @@ pub const OPERATIONS: Item = long(
     Work::Call(operations),
 );
 
-const DRIVERS: [&str; 2] = ["volley-memif", "volley-vhost"];
+/// Drivers with such a test: memif and vhost.
+const DRIVERS: usize = 2;
 const TEST: [&str; 2] = ["hostile", "many_operations"];
 /// Operations of the peers of each driver.
 const ALL: &str = "500000";
@@ -57,13 +56,12 @@ const CHECKED: &str = "10000";
 
 fn operations(sitting: &Sitting<'_>) -> Outcome {
     let variable = "VOLLEY_OPERATIONS";
-    let [memif, vhost] = DRIVERS;
     let [file, test] = TEST;
-    let words = ["test", "-p", memif, "-p", vhost, "--test", file, "--", test];
+    let words = ["test", "--workspace", "--test", file, "--", test];
     let all = match command(sitting, &words, &[(variable, ALL)]) {
         Pass(all) => all,
         other => return other,
     };
-    let checked = sanitize::memcheck_test(sitting.home, &DRIVERS, TEST, (variable, CHECKED));
+    let checked = sanitize::memcheck_test(sitting.home, DRIVERS, TEST, (variable, CHECKED));
     Outcome::of(checked.map(|text| format!("{all}; under valgrind memcheck{}", figures(&text))))
 }

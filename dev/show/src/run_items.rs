@@ -76,6 +76,8 @@ fn panics(stderr: &str) -> Option<String> {
     for line in stderr.lines() {
         if line.contains(" panicked at ") {
             open = 4;
+        } else if line == "stack backtrace:" {
+            open = 0;
         }
         if open > 0 && !line.starts_with("note: ") {
             lines.push(line.chars().take(400).collect::<String>());
@@ -190,14 +192,17 @@ mod tests {
 
     #[test]
     fn the_first_panic_is_reported_with_what_follows_it() {
-        let stderr = "running\nthread '<unnamed>' (7) panicked at a.rs:3:9:\nan answer took 6 s\nnote: run with it\n\n\
+        let stderr = "running\nthread '<unnamed>' (7) panicked at a.rs:3:9:\nan answer took 6 s\n\
+                      stack backtrace:\n   0: rust_begin_unwind\nnote: run with it\n\n\
                       thread 'main' (1) panicked at scoped.rs:1:1:\na scoped thread panicked\n";
         let lines = panics(stderr).unwrap();
         assert!(
             lines.starts_with("thread '<unnamed>' (7) panicked at a.rs:3:9:\nan answer took 6 s\n")
         );
         assert!(
-            lines.contains("a scoped thread panicked") && !lines.contains("note:"),
+            lines.contains("a scoped thread panicked")
+                && !lines.contains("note:")
+                && !lines.contains("unwind"),
             "{lines}"
         );
         assert_eq!(panics("error: no such target\n"), None);

@@ -1,5 +1,6 @@
 //! Other switches between the ports of the generator: packets pass every switch that this machine has.
 
+use std::sync::{Mutex, PoisonError};
 use volley_lab::samples::Length;
 use volley_lab::switch::{ADAPTERS, Kind, Spec, measure};
 
@@ -9,8 +10,12 @@ const SHORT: Length = Length {
     counted: 0,
 };
 
+/// A process has one folder for the sockets of its switch, so it measures one switch at a time.
+static ONE: Mutex<()> = Mutex::new(());
+
 /// Packets of the generator pass these switches, if they are here.
 fn pass(ports: Kind, args: &str, names: &[&str]) {
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     for adapter in ADAPTERS.into_iter().filter(|it| names.contains(&it.name)) {
         if let Some(why) = adapter.missing() {
             eprintln!("{}: skipped: {why}", adapter.name);

@@ -110,3 +110,93 @@ fn packets_in_a_loop_are_dropped_and_the_round_ends() {
         assert_eq!(workers[0].step(), 0);
     }
 }
+
+nexts! { enum ToHeld { Held => "held" } }
+nexts! { enum FromHeld { Back => "back" } }
+nexts! { enum FromBack { Held => "held" } }
+
+/// Sends 64 packets to the stage, once.
+struct Once(bool);
+
+impl Source for Once {
+    const NAME: &'static str = "once";
+    type Next = ToHeld;
+    type Count = NoCounters;
+
+    fn poll<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, out: &mut Output<'_, I, ToHeld>) -> usize {
+        match std::mem::take(&mut self.0) {
+            true => out.alloc(64, 0).send(ToHeld::Held),
+            false => 0,
+        }
+    }
+
+    fn may_sleep(&self, _: u64, _: u64) -> bool {
+        true
+    }
+
+    fn arm(&mut self, _: &mut WakeConditions) -> bool {
+        true
+    }
+}
+
+/// Holds every vector and releases it at once.
+struct Held {
+    batches: std::collections::VecDeque<Batch>,
+    codes: Column,
+}
+
+impl Node for Held {
+    const NAME: &'static str = "held";
+    type Next = FromHeld;
+    type Count = NoCounters;
+    type Trace = PacketTrace;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, FromHeld>) -> Consumed {
+        let (batches, codes) = (&mut self.batches, &mut self.codes);
+        codes.words_mut(v.len()).fill(0);
+        v.classify(codes, |_, _, batch| batches.push_back(batch))
+    }
+}
+
+impl Stage for Held {
+    fn is_holding(&self) -> bool {
+        !self.batches.is_empty()
+    }
+
+    fn release<I: Isa>(
+        &mut self,
+        _: &Cx<'_, NoCounters>,
+        out: &mut Output<'_, I, FromHeld>,
+    ) -> usize {
+        let batch = self.batches.pop_front();
+        batch.map_or(0, |batch| out.send_batch(batch, FromHeld::Back))
+    }
+}
+
+passes!(Back, "back", FromBack, Held);
+
+#[test]
+fn a_stage_in_a_loop_gets_its_own_packets_back_in_the_next_round_too() {
+    let vector_size = 64;
+    let settings = Settings {
+        vector_size,
+        ..Settings::default()
+    };
+    let pool = Pool::new(1024).unwrap();
+    let mut engine = Engine::new(settings, pool.clone(), Domain::new()).unwrap();
+    engine.add_source(Once::NAME, |_| Once(true)).unwrap();
+    let held = move |_: usize| Held {
+        batches: Default::default(),
+        codes: Column::new(vector_size),
+    };
+    engine.add_stage(Held::NAME, held).unwrap();
+    engine.add(Back::NAME, |_| Back).unwrap();
+    let mut workers = engine.build().unwrap();
+    for _ in 0..3 {
+        let moved = workers[0].step();
+        assert!((64..=64 + 256 * vector_size).contains(&moved), "{moved}");
+        assert_eq!(pool.report().in_use(), 64, "each packet is there once");
+    }
+    assert!(engine.drops().iter().all(|it| it.count == 0));
+}

@@ -44,7 +44,7 @@ pub trait Stage: Node {
     }
 
     /// Release at most one vector, by [`Output::send_batch`] or [`Output::send_batch_on_receive`], and return the number of
-    /// packets. The worker calls this method until it returns 0.
+    /// packets. The worker calls this method until it returns 0, and at most 256 times in a round.
     fn release<I: Isa>(
         &mut self,
         cx: &Cx<'_, Self::Count>,

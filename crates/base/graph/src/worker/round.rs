@@ -23,6 +23,10 @@ const LOOP_CALLS: u32 = 1 << 16;
 /// Node calls between two frames that are dropped for a loop: packets that are in no loop get their nodes meanwhile.
 const CALLS_AFTER_DROP: u32 = 1 << 10;
 
+/// Vectors that a stage may release in one round. In a loop of nodes through a stage, what it releases comes back to it, so it
+/// never becomes empty; the rest follows in the next round. 64 full vectors are all buffers of a pool of the default size.
+const RELEASED_VECTORS: usize = 256;
+
 /// The instance of a node on one worker.
 pub(crate) struct Slot {
     pub(crate) body: Box<dyn Body>,
@@ -210,7 +214,8 @@ impl Worker {
     }
 
     /// Let stages release packets, one vector at a time: each vector passes the whole graph before the next one, so
-    /// that vectors of different paths do not merge in one frame. Returns the number of packets.
+    /// that vectors of different paths do not merge in one frame. Returns the number of packets. A stage with more than
+    /// [`RELEASED_VECTORS`] goes on in the next round.
     #[inline(never)]
     fn release(&mut self, now_ns: u64) -> usize {
         let mut all = 0;
@@ -219,7 +224,7 @@ impl Worker {
             if !self.dispatch.holders.has(stage) {
                 continue;
             }
-            loop {
+            for _ in 0..RELEASED_VECTORS {
                 let rows = self.release_one(stage, now_ns);
                 if rows == 0 {
                     break;

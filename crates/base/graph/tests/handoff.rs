@@ -548,8 +548,10 @@ fn nodes_move_between_workers_on_threads() {
     let (mut bench, built) = bench(4, 64, 64);
     let each = if small() { 5_000 } else { 200_000 };
     let full = full(&bench.engine);
-    bench.shared.left.iter().for_each(|l| l.store(each, SeqCst));
     let running = WorkerThreads::start(built, &[]).unwrap();
+    // Before the start, the first workers would be done when the last one is ready.
+    bench.shared.left.iter().for_each(|l| l.store(each, SeqCst));
+    bench.engine.wake();
     let until = Instant::now() + Duration::from_secs(60);
     let (mut rng, mut homes) = (5u32, 0);
     loop {

@@ -7,6 +7,7 @@ use crate::queues::wakeup::{WakeConditions, Wakeup};
 use crate::worker::round::Worker;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,8 @@ const IDLE_ROUNDS_BEFORE_YIELD: u32 = 2_000;
 /// The time limit for all workers together to stop. A round takes less than a millisecond; a round that does not end
 /// (a debugger, a system call that hangs) must not keep the daemon from ending.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
+/// The time limit for a new worker to reach its first round. It takes microseconds unless its core has other work.
+const READY_LIMIT: Duration = Duration::from_secs(1);
 /// The interval of the checks whether a thread has ended.
 const LOOK: Duration = Duration::from_micros(200);
 
@@ -46,6 +49,8 @@ pub struct WorkerThread {
     numa_node: Option<u32>,
     channel: Arc<Channel>,
     stop_flags: Arc<StopFlags>,
+    /// A message when the thread has a core and has called `first`.
+    ready: mpsc::Receiver<()>,
     thread: JoinHandle<Worker>,
 }
 
@@ -55,8 +60,24 @@ impl WorkerThread {
         Self::start_with(worker, core, || ())
     }
 
-    /// As [`Self::start`]; the thread calls `first` before its first round.
+    /// As [`Self::start`]; the thread calls `first` before its first round, and this function waits until it has.
     pub fn start_with(
+        worker: Worker,
+        core: Option<usize>,
+        first: impl FnOnce() + Send + 'static,
+    ) -> Result<WorkerThread, GraphError> {
+        let started = Self::spawn(worker, core, first)?;
+        started.wait();
+        Ok(started)
+    }
+
+    /// Wait until the thread begins its first round, at most [`READY_LIMIT`]: its core may be busy.
+    fn wait(&self) {
+        // A thread that ended before it was ready is found by [`WorkerThreads::is_alive`].
+        let _ = self.ready.recv_timeout(READY_LIMIT);
+    }
+
+    fn spawn(
         worker: Worker,
         core: Option<usize>,
         first: impl FnOnce() + Send + 'static,
@@ -72,9 +93,15 @@ impl WorkerThread {
         let stop_flags = Arc::new(StopFlags::default());
         let reported = stop_flags.clone();
         let numa_node = core.and_then(numa::node_of);
+        let (is_ready, ready) = mpsc::sync_channel(1);
         let thread = std::thread::Builder::new()
             .name(format!("volley-w{id}"))
-            .spawn(move || run(pinned(worker, core, numa_node, first), &reported))
+            .spawn(move || {
+                let worker = pinned(worker, core, numa_node, first);
+                // The starting thread may have gone on after its limit.
+                let _ = is_ready.try_send(());
+                run(worker, &reported)
+            })
             .map_err(failed)?;
         Ok(WorkerThread {
             id,
@@ -82,6 +109,7 @@ impl WorkerThread {
             numa_node,
             channel,
             stop_flags,
+            ready,
             thread,
         })
     }
@@ -99,7 +127,7 @@ impl WorkerThreads {
         Self::start_with(workers, cores, || ())
     }
 
-    /// As [`Self::start`]; each thread calls `first` before its first round.
+    /// As [`Self::start`]; each thread calls `first` before its first round, and this function waits until all have.
     pub fn start_with(
         workers: Vec<Worker>,
         cores: &[usize],
@@ -108,9 +136,10 @@ impl WorkerThreads {
         let mut running = WorkerThreads::default();
         for (nth, worker) in workers.into_iter().enumerate() {
             let core = cores.get(nth).copied();
-            let thread = WorkerThread::start_with(worker, core, first.clone())?;
+            let thread = WorkerThread::spawn(worker, core, first.clone())?;
             running.threads.push(thread);
         }
+        running.threads.iter().for_each(WorkerThread::wait);
         Ok(running)
     }
 

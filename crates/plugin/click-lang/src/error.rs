@@ -68,14 +68,19 @@ impl Source {
         (line, before[start..].chars().count() + 1)
     }
 
-    /// A fault at a byte of the text.
-    pub fn error(&self, at: usize, text: impl Into<String>) -> ClickError {
+    /// A fault at a byte of the text. The sentence may quote the file: control characters are escaped, so that it is one line
+    /// and does not act on a terminal.
+    pub fn error(&self, at: usize, text: impl AsRef<str>) -> ClickError {
         let (line, column) = self.place(at);
+        let shown = |c: char| match c.is_control() {
+            true => c.escape_default().to_string(),
+            false => c.to_string(),
+        };
         ClickError {
             file: self.name.clone(),
             line,
             column,
-            text: text.into(),
+            text: text.as_ref().chars().map(shown).collect(),
         }
     }
 }

@@ -253,3 +253,20 @@ fn wrong_connections_are_refused() {
         4
     );
 }
+
+#[test]
+fn a_fault_that_quotes_the_file_is_one_line() {
+    let text = "elementclass C { $a, KEY $b | input -> Counter($b) -> output }\n\
+        define($v a\n\nb \x1b[2J)\nSrc -> C(1, KEY \"y, $v\") -> Discard; Sr\tc($v) -> \"$v";
+    let source = Source::new("t", text);
+    let faults = (1..=text.len()).filter_map(|end| {
+        let part = Source::new("t", text.get(..end)?);
+        let all = parse(&part).and_then(|it| flatten(&part, &it, &CLASSES));
+        all.err()
+    });
+    let faults: Vec<_> = faults.collect();
+    assert!(faults.len() > 20, "{}", source.text());
+    for fault in faults {
+        assert!(!fault.text.contains(char::is_control), "{fault:?}");
+    }
+}

@@ -202,7 +202,14 @@ impl Bed {
         }
     }
 
-    /// Runs a Python program in a namespace, with `s` as a raw socket on `e`.
+    /// The number of packet sockets in a namespace.
+    fn packet_sockets(&self, at: &str) -> usize {
+        text(&self.exec(at, 10, &["cat", "/proc/net/packet"]).stdout)
+            .lines()
+            .count()
+    }
+
+    /// Runs a Python program in a namespace, with `s` as a raw socket on `e`, which receives when this function returns.
     pub fn python(&self, at: &str, body: &str) -> std::process::Child {
         let head = "import socket,struct,sys,time\n\
             s=socket.socket(socket.AF_PACKET,socket.SOCK_RAW,socket.htons(3)); s.bind(('e',0))\n\
@@ -213,7 +220,17 @@ impl Bed {
             .args(["-k", "1", "50", "ip", "netns", "exec", &self.name(at)])
             .arg(python)
             .args(["-c", &format!("{head}{body}")]);
-        command.stdout(Stdio::piped()).spawn().unwrap()
+        let (before, end) = (
+            self.packet_sockets(at),
+            Instant::now() + Duration::from_secs(20),
+        );
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        // A program that only sends may end before this function sees its socket.
+        while self.packet_sockets(at) <= before && child.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < end, "the program has no socket");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        child
     }
 }
 

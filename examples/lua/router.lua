@@ -23,17 +23,18 @@ end
 
 -- The fast path. Everything that is not forwarded at once goes to the slow path, over a bounded queue.
 function vector(v)
-  local other = v:minus(v:all(), v:to_me())
-  v:drop(other, "not-for-us")
-  local arp = v:ethertype(0x0806)
-  local ip = v:ethertype(0x0800, v:to_me())
+  local mine = v:to_me()
+  local ip = v:ethertype(0x0800, mine)
   local valid, invalid = v:check_ip4(ip)
-  v:drop(invalid, "invalid")
   local hit = v:lookup(routes, valid)
   v:apply(hit)
   v:send(hit)
-  local rest = v:minus(v:minus(ip, invalid), hit)
-  v:slow(v:either(arp, rest))
+  if v:count(hit) == v:len() then
+    return
+  end
+  v:drop(v:minus(v:all(), mine), "not-for-us")
+  v:drop(invalid, "invalid")
+  v:slow(v:either(v:ethertype(0x0806), v:minus(v:minus(ip, invalid), hit)))
   v:drop(v:rest(), "unsupported")
 end
 

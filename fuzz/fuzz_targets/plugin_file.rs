@@ -3,12 +3,12 @@
 
 use libfuzzer_sys::fuzz_target;
 use volley_plugin_abi::Fingerprint;
-use volley_plugin_host::check_file;
+use volley_plugin_host::{check_file, check_parts};
 
 fuzz_target!(|bytes: &[u8]| {
-    if let Err(refused) = check_file(bytes) {
-        let text = refused.to_string();
-        assert!(!text.is_empty() && !text.contains('\n'), "{text}");
+    for refused in [check_file(bytes), check_parts(bytes)] {
+        let text = refused.err().map(|it| it.to_string());
+        assert!(text.is_none_or(|it| !it.is_empty() && !it.contains('\n')));
     }
     let magic = b"volley plugin  1";
     let fingerprint = [&magic[..], bytes].concat();

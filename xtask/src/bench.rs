@@ -1,20 +1,38 @@
-//! Runs the matrix of `volley bench` and writes docs/bench.md (between its marks), docs/bench.json and a chart.
+//! Writes the tables of docs/bench.md and README.md (between their marks) from a run of the lab.
 
-use crate::chart::{Series, Titles, svg};
 use crate::error::Error;
 use crate::home::Home;
-use crate::measure::{self, Bench};
+use crate::measure::Spread;
+use crate::run::Program;
+use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Maximum vector sizes that the bench measures.
 pub const VECTOR_SIZES: [u32; 9] = [4, 8, 16, 32, 64, 128, 256, 512, 1024];
-const CURVES: [&str; 3] = ["xc", "ip4", "mix"];
 const PAGE: &str = "docs/bench.md";
-const PICTURE: &str = "docs/vector-size.svg";
-const DATA: &str = "docs/bench.json";
+const FRONT: &str = "README.md";
 const BEGIN: &str = "<!-- xtask bench: begin -->";
 const END: &str = "<!-- xtask bench: end -->";
+/// File of a run, or of its stored report.
+const FILE: &str = "points.json";
+/// Folder of stored reports.
+const REPORTS: &str = "docs/reports";
+/// Figures of the lab with the rows, and with the curves by vector size.
+const ROWS: &str = "volley-table";
+const CURVES: &str = "vpp-6a";
+/// Rows of the README.
+const FEW: [&str; 6] = [
+    "patch",
+    "L2 cross-connect",
+    "ip4, 1 route",
+    "ip4, full table, 64k uniform",
+    "ip6, full table, 64k uniform",
+    "mix, full tables",
+];
+/// Longest time of a run in seconds.
+const LIMIT: u64 = 3600;
 
 /// The tables of full-size runs: the real ones if they exist, else synthetic ones of the same size.
 pub fn big_tables(home: &Home) -> (Vec<String>, &'static str) {
@@ -37,195 +55,167 @@ pub fn big_tables(home: &Home) -> (Vec<String>, &'static str) {
     }
 }
 
-/// Splits words into strings; tables follow the scenario's words.
-fn line(words: &str, tables: &[String]) -> Vec<String> {
-    words
-        .split_whitespace()
-        .map(str::to_owned)
-        .chain(tables.iter().cloned())
-        .collect()
+/// A measured point of a run.
+#[derive(Deserialize)]
+struct Point {
+    figure: String,
+    series: String,
+    label: String,
+    quantities: BTreeMap<String, Spread>,
 }
 
-/// Name in the table, and arguments.
-fn matrix(tables: &[String]) -> Vec<(String, Vec<String>)> {
-    let none: &[String] = &[];
-    let rows: [(&str, &str, &[String]); 14] = [
-        ("patch", "--scenario xc", none),
-        ("L2 cross-connect", "--scenario l2xc", none),
-        ("ip4, 1 route", "--scenario ip4", none),
-        (
-            "ip4, full table, 64k uniform",
-            "--scenario ip4 --destinations uniform",
-            tables,
-        ),
-        (
-            "ip4, full table, 1M uniform",
-            "--scenario ip4 --destinations uniform --distinct 1048576",
-            tables,
-        ),
-        (
-            "ip4, full table, any address",
-            "--scenario ip4 --destinations any",
-            tables,
-        ),
-        ("ip6, 1 route", "--scenario ip6", none),
-        (
-            "ip6, full table, 64k uniform",
-            "--scenario ip6 --destinations uniform",
-            tables,
-        ),
-        ("mix, 1 route", "--scenario mix", none),
-        (
-            "mix, full tables",
-            "--scenario mix --destinations uniform",
-            tables,
-        ),
-        (
-            "ip4, full table, packet by packet",
-            "--scenario ip4 --destinations uniform --style rtc",
-            tables,
-        ),
-        (
-            "mix, full tables, packet by packet",
-            "--scenario mix --destinations uniform --style rtc",
-            tables,
-        ),
-        (
-            "ip4, full table, cold buffers",
-            "--scenario ip4 --destinations uniform --buffers 65536",
-            tables,
-        ),
-        (
-            "ip4, full table, scalar kernels",
-            "--scenario ip4 --destinations uniform --isa scalar",
-            tables,
-        ),
-    ];
-    rows.iter()
-        .map(|(name, words, tables)| ((*name).to_owned(), line(words, tables)))
-        .collect()
+/// Where a run was made.
+#[derive(Deserialize)]
+struct Environment {
+    version: String,
+    git: String,
+    processor: String,
+    tsc_ghz: f64,
+    kernel: String,
 }
 
-/// Runs everything and writes the page; each run lasts `seconds` (2 when not given).
-pub fn run(home: &Home, seconds: Option<u64>, quick: bool) -> Result<(), Error> {
-    let seconds = seconds.unwrap_or(if quick { 1 } else { 2 });
-    let (tables, which) = big_tables(home);
-    let mut rows = Vec::new();
-    for (name, args) in matrix(&tables) {
-        let run = once(home, &args, seconds)?;
-        println!(
-            "{name}: {:.2} Mpps, {:.1} cycles per packet",
-            run.mpps.median, run.cycles_per_packet.median
-        );
-        rows.push((name, run));
-    }
-    let curves = curves(home, if quick { 1 } else { seconds })?;
-    let text = page(&rows, &curves, which);
-    put(&home.root.join(PAGE), &text)?;
-    write_file(&home.root.join(PICTURE), &picture(&curves))?;
-    let runs: Vec<&Bench> = rows
-        .iter()
-        .map(|(_, run)| run)
-        .chain(curves.iter().flatten())
-        .collect();
-    let json = serde_json::to_string_pretty(&runs).map_err(|error| Error::format(DATA, error))?;
-    write_file(&home.root.join(DATA), &(json + "\n"))
+/// The file of a run.
+#[derive(Deserialize)]
+struct Run {
+    level: String,
+    environment: Environment,
+    points: Vec<Point>,
 }
 
-fn once(home: &Home, args: &[String], seconds: u64) -> Result<Bench, Error> {
-    let duration = seconds.to_string();
-    let mut words: Vec<&str> = args.iter().map(String::as_str).collect();
-    words.extend(["--seconds", &duration]);
-    measure::bench(home, &words, seconds).map_err(|reason| Error::format("bench", reason))
-}
-
-/// One curve per scenario, each over all vector sizes.
-pub fn curves(home: &Home, seconds: u64) -> Result<Vec<Vec<Bench>>, Error> {
-    let curve = |scenario: &&str| {
-        let point = |size: &u32| {
-            once(
-                home,
-                &line(&format!("--scenario {scenario} --vector-size {size}"), &[]),
-                seconds,
-            )
-        };
-        VECTOR_SIZES.iter().map(point).collect()
+/// Writes both tables from the run in a folder; without one, measures them first.
+pub fn run(home: &Home, from: Option<PathBuf>, quick: bool) -> Result<(), Error> {
+    let folder = match from {
+        Some(folder) => folder,
+        None => measure(home, quick)?,
     };
-    CURVES.iter().map(curve).collect()
+    let run = read(&folder)?;
+    let link = link(home, &folder);
+    put(&home.root.join(PAGE), PAGE, &page(&run, link.as_deref()))?;
+    put(&home.root.join(FRONT), FRONT, &front(&run, link.as_deref()))
 }
 
-fn page(rows: &[(String, Bench)], curves: &[Vec<Bench>], which: &str) -> String {
-    let mut out = format!(
-        "Full tables are {which}. Cycles are TSC cycles of all nodes but the source; median (lowest to highest). Together: with the source, and what rounds cost beside nodes.\n\n"
+/// Runs the two figures of the lab.
+fn measure(home: &Home, quick: bool) -> Result<PathBuf, Error> {
+    let failed = |reason| Error::format("volley-lab", reason);
+    let build = ["build", "--release", "--locked", "-p", "volley-lab"];
+    Program::cargo(home).args(build).require().map_err(failed)?;
+    let folder = home.target.join("bench-lab");
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).map_err(Error::file(&folder))?;
+    }
+    let lab = home.target.join("release/volley-lab");
+    let mut run = Program::new(home, &lab).args(["run", ROWS, CURVES, "--out"]);
+    run = run.arg(&folder).limit_seconds(LIMIT);
+    if quick {
+        run = run.arg("--quick");
+    }
+    run.require().map_err(failed)?;
+    Ok(folder)
+}
+
+fn read(folder: &Path) -> Result<Run, Error> {
+    let path = folder.join(FILE);
+    let text = std::fs::read_to_string(&path).map_err(Error::file(&path))?;
+    serde_json::from_str(&text).map_err(|error| Error::format(FILE, error))
+}
+
+/// The page of a stored report, seen from docs; none for a run elsewhere.
+fn link(home: &Home, folder: &Path) -> Option<String> {
+    let folder = folder.canonicalize().ok()?;
+    let reports = home.root.join(REPORTS).canonicalize().ok()?;
+    let name = folder.strip_prefix(reports).ok()?.to_str()?;
+    Some(format!("reports/{name}/README.md"))
+}
+
+/// Where the numbers are from, in sentences; links begin with `base`.
+fn source(run: &Run, link: Option<&str>, base: &str) -> String {
+    let of = &run.environment;
+    let report = match link {
+        Some(page) => format!(" The whole run: [report]({base}{page})."),
+        None => " The report of this run is not stored.".to_owned(),
+    };
+    format!(
+        "From a {} run of [the lab]({base}lab.md) with Volley {} {} on {} (time stamp counter {} GHz), Linux {}.{report}",
+        run.level, of.version, of.git, of.processor, of.tsc_ghz, of.kernel
+    )
+}
+
+fn spread(point: &Point, quantity: &str, digits: usize) -> String {
+    match point.quantities.get(quantity) {
+        Some(s) => format!(
+            "{:.digits$} ({:.digits$} to {:.digits$})",
+            s.median, s.min, s.max
+        ),
+        None => "-".to_owned(),
+    }
+}
+
+fn of<'a>(run: &'a Run, figure: &'a str) -> impl Iterator<Item = &'a Point> {
+    run.points.iter().filter(move |p| p.figure == figure)
+}
+
+fn page(run: &Run, link: Option<&str>) -> String {
+    let mut out = source(run, link, "");
+    out += " Full tables are synthetic, with the prefix lengths of a real table. Cycles are TSC cycles of all nodes but the source; median (lowest to highest). Together: with the source and the loop, as in the rate.\n\n";
+    out += "| scenario | Mpps | cycles per packet | together |\n|---|---|---|---|\n";
+    for point in of(run, ROWS) {
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} |",
+            point.label,
+            spread(point, "mpps", 2),
+            spread(point, "cycles", 1),
+            spread(point, "together_cycles", 1)
+        );
+    }
+    out += "\n**By vector size** (one route, cycles per packet):\n\n| scenario |";
+    let sizes: Vec<String> = VECTOR_SIZES.iter().map(u32::to_string).collect();
+    let _ = writeln!(
+        out,
+        " {} |\n|---|{}",
+        sizes.join(" | "),
+        "---|".repeat(sizes.len())
     );
-    out.push_str("| scenario | vector | ISA | Mpps | cycles per packet | source | together |\n|---|---|---|---|---|---|---|\n");
-    for (name, run) in rows {
-        let (speed, cost) = (run.mpps, run.cycles_per_packet);
-        let _ = writeln!(
-            out,
-            "| {name} | {} | {} | {:.2} ({:.2} to {:.2}) | {:.1} ({:.1} to {:.1}) | {:.1} | {:.1} |",
-            run.vector_size,
-            run.isa,
-            speed.median,
-            speed.min,
-            speed.max,
-            cost.median,
-            cost.min,
-            cost.max,
-            run.source_cycles_per_packet.median,
-            run.together_cycles_per_packet.median
-        );
+    let mut names: Vec<&str> = Vec::new();
+    for point in of(run, CURVES) {
+        if !names.contains(&point.series.as_str()) {
+            names.push(&point.series);
+        }
     }
-    out.push_str("\n## By vector size\n\n![cycles per packet by vector size](vector-size.svg)\n\n| scenario |");
-    for size in VECTOR_SIZES {
-        let _ = write!(out, " {size} |");
-    }
-    let _ = writeln!(out, "\n|---|{}", "---|".repeat(VECTOR_SIZES.len()));
-    for curve in curves {
-        let cells: Vec<String> = curve
-            .iter()
-            .map(|run| format!(" {:.1} |", run.cycles_per_packet.median))
-            .collect();
-        let _ = writeln!(
-            out,
-            "| {} |{}",
-            curve.first().map_or("", |run| run.scenario.as_str()),
-            cells.concat()
-        );
+    for name in names {
+        let cell = |size: &String| {
+            let mut all = of(run, CURVES);
+            let point = all.find(|p| p.series == name && p.label == *size);
+            let cycles = point.and_then(|p| p.quantities.get("cycles"));
+            cycles.map_or("-".to_owned(), |s| format!("{:.1}", s.median))
+        };
+        let cells: Vec<String> = sizes.iter().map(cell).collect();
+        let _ = writeln!(out, "| {name} | {} |", cells.join(" | "));
     }
     out
 }
 
-fn picture(curves: &[Vec<Bench>]) -> String {
-    let series: Vec<Series> = curves
-        .iter()
-        .map(|curve| Series {
-            name: curve
-                .first()
-                .map_or_else(String::new, |run| run.scenario.clone()),
-            points: curve
-                .iter()
-                .map(|run| (f64::from(run.vector_size), run.cycles_per_packet.median))
-                .collect(),
-        })
-        .collect();
-    let titles = Titles {
-        title: "Cost of a packet by vector size (1 route)",
-        x: "packets per vector",
-        y: "TSC cycles per packet",
-    };
-    svg(&titles, &series)
+/// The table of the README: what one core forwards.
+fn front(run: &Run, link: Option<&str>) -> String {
+    let mut out = source(run, link, "docs/");
+    out += "\n\n| one core, packets of 64 bytes from memory | Mpps | cycles per packet in the graph |\n|---|---|---|\n";
+    for point in of(run, ROWS).filter(|p| FEW.contains(&p.label.as_str())) {
+        let median = |quantity: &str, digits: usize| {
+            let value = point.quantities.get(quantity);
+            value.map_or("-".to_owned(), |s| format!("{:.digits$}", s.median))
+        };
+        let (mpps, cycles) = (median("mpps", 1), median("cycles", 1));
+        let _ = writeln!(out, "| {} | {mpps} | {cycles} |", point.label);
+    }
+    out
 }
 
 /// Replaces the text between the marks.
-fn put(path: &Path, text: &str) -> Result<(), Error> {
+fn put(path: &Path, name: &'static str, text: &str) -> Result<(), Error> {
     let page = std::fs::read_to_string(path).map_err(Error::file(path))?;
-    write_file(
-        path,
-        &splice(&page, text).ok_or_else(|| {
-            Error::format(PAGE, format!("the marks `{BEGIN}` and `{END}` are gone"))
-        })?,
-    )
+    let new = splice(&page, text)
+        .ok_or_else(|| Error::format(name, format!("the marks `{BEGIN}` and `{END}` are gone")))?;
+    std::fs::write(path, new).map_err(Error::file(path))
 }
 
 fn splice(page: &str, text: &str) -> Option<String> {
@@ -234,38 +224,34 @@ fn splice(page: &str, text: &str) -> Option<String> {
     Some(format!("{head}{BEGIN}\n{text}{END}{tail}"))
 }
 
-fn write_file(path: &Path, text: &str) -> Result<(), Error> {
-    std::fs::write(path, text).map_err(Error::file(path))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn sample(size: u32) -> Bench {
-        let text = crate::measure::tests::SAMPLE;
-        let mut run: Bench = serde_json::from_str(&text[text.find('{').unwrap()..]).unwrap();
-        run.vector_size = size;
-        run
-    }
+    const SAMPLE: &str = r#"{"level":"full","environment":{"version":"1","git":"abc","processor":"P","tsc_ghz":2.6,"kernel":"6.1"},"points":[
+{"figure":"volley-table","series":"Volley","label":"patch","args":"--scenario xc","quantities":{"mpps":{"median":67.25,"min":60.0,"max":70.0},"cycles":{"median":11.5,"min":11.0,"max":12.0}}},
+{"figure":"vpp-6a","series":"XC","label":"256","args":"","quantities":{"cycles":{"median":11.52,"min":11.0,"max":12.0}}}]}"#;
 
     #[test]
-    fn the_page_has_a_row_per_run_and_a_column_per_size() {
-        let curve: Vec<Bench> = VECTOR_SIZES.map(sample).to_vec();
-        let text = page(
-            &[("ip4, full".into(), sample(256))],
-            std::slice::from_ref(&curve),
-            "real tables",
-        );
-        assert!(text.contains("| ip4, full | 256 | x86-64-v3 | 55.50 (50.00 to 60.00) | 33.2 (30.0 to 40.0) | 9.0 |"), "{text}");
+    fn tables_have_the_numbers_of_the_run() {
+        let run: Run = serde_json::from_str(SAMPLE).unwrap();
+        let text = page(&run, Some("reports/x/README.md"));
+        assert!(text.starts_with("From a full run of [the lab](lab.md) with Volley 1 abc on P (time stamp counter 2.6 GHz), Linux 6.1. The whole run: [report](reports/x/README.md)."), "{text}");
         assert!(
-            text.contains(&format!("| ip4 |{}", " 33.2 |".repeat(VECTOR_SIZES.len()))),
+            text.contains("| patch | 67.25 (60.00 to 70.00) | 11.5 (11.0 to 12.0) | - |"),
             "{text}"
         );
-        assert_eq!(
-            picture(&[curve]).matches("<circle").count(),
-            VECTOR_SIZES.len()
+        assert!(
+            text.contains("| XC | - | - | - | - | - | - | 11.5 | - | - |"),
+            "{text}"
         );
+        let text = front(&run, Some("reports/x/README.md"));
+        assert!(text.contains("| patch | 67.2 | 11.5 |"), "{text}");
+        assert!(
+            text.contains("[report](docs/reports/x/README.md)"),
+            "{text}"
+        );
+        assert!(front(&run, None).contains("is not stored"));
     }
 
     #[test]
@@ -278,17 +264,30 @@ mod tests {
         assert!(splice("a", "b").is_none());
     }
 
+    /// The stored report that docs/bench.md names.
+    fn stored(page: &str) -> Option<&str> {
+        let (_, rest) = page.split_once("[report](reports/")?;
+        rest.split_once("/README.md)").map(|(name, _)| name)
+    }
+
     #[test]
-    fn tables_stand_only_where_they_are_wanted() {
-        let rows = matrix(&["--prefixes".into(), "9".into()]);
-        assert!(
-            rows.iter()
-                .any(|(name, args)| name == "ip4, 1 route" && args == &["--scenario", "ip4"])
+    fn the_pages_are_what_the_stored_report_says() {
+        let home = Home::find().unwrap();
+        let text = |name: &str| std::fs::read_to_string(home.root.join(name)).unwrap();
+        let (pages, front_page) = (text(PAGE), text(FRONT));
+        let Some(name) = stored(&pages) else {
+            assert!(pages.contains("No report is stored"), "{PAGE}");
+            return;
+        };
+        let folder = home.root.join(REPORTS).join(name);
+        let (run, link) = (read(&folder).unwrap(), link(&home, &folder));
+        let hint = format!("`cargo xtask bench --from {REPORTS}/{name}` writes it");
+        assert_eq!(
+            splice(&pages, &page(&run, link.as_deref())),
+            Some(pages),
+            "{hint}"
         );
-        assert!(
-            rows.iter()
-                .filter(|(name, _)| name.contains("full"))
-                .all(|(_, args)| args.ends_with(&["--prefixes".into(), "9".into()]))
-        );
+        let fresh = splice(&front_page, &front(&run, link.as_deref()));
+        assert_eq!(fresh, Some(front_page), "{hint}");
     }
 }

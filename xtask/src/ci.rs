@@ -1,6 +1,7 @@
 //! All checks that must pass before a change is merged.
 
 use crate::ahead::{Ahead, BUILD};
+use crate::command::{self, SHOW};
 use crate::home::Home;
 use crate::report::{Fail, Outcome, Pass, Report, Skip};
 use crate::run::Program;
@@ -52,7 +53,7 @@ type Work = fn(&Sitting<'_>) -> Outcome;
 
 /// Name, whether `--quick` runs the stage, and its function. Fast stages come first, so that simple mistakes are found
 /// within a minute.
-const STAGES: [(&str, bool, Work); 19] = [
+const STAGES: [(&str, bool, Work); 20] = [
     ("install", true, |s| install::stage(s.home)),
     ("fmt", true, |s| fmt(s.home)),
     ("tidy", true, |s| tidy::run(s.home)),
@@ -77,14 +78,16 @@ const STAGES: [(&str, bool, Work); 19] = [
         let long = s.depth == Depth::Long;
         sanitize::fuzz(s.home, s.depth.fuzz_seconds(), long)
     }),
+    ("lab", false, |s| lab(s.home)),
     ("outside", false, |s| outside(s.home)),
     ("fresh-clone", false, |s| fresh::clone(s.home)),
 ];
 
 /// Stages of long runs only: `tsan` builds the standard library, `memcheck` repeats the tests of AddressSanitizer more
-/// slowly, `outside` compiles the daemon for another workspace, and `fresh-clone` is a default run in a separate clone.
+/// slowly, `lab` builds a further release program and measures for more than a minute (in a default run, the tests of volley-lab
+/// measure a figure of each kind), `outside` compiles the daemon for another workspace, and `fresh-clone` is a default run in a separate clone.
 /// A default run may take forty minutes on two cores from scratch.
-const LONG: [&str; 4] = ["tsan", "memcheck", "outside", "fresh-clone"];
+const LONG: [&str; 5] = ["tsan", "memcheck", "lab", "outside", "fresh-clone"];
 
 /// Runs the stages (or those in `only`), prints each with its time, and the closing line last.
 pub fn run(home: &Home, depth: Depth, only: &[String]) -> bool {
@@ -210,6 +213,16 @@ pub fn dpdk(home: &Home) -> Outcome {
         Ok((0, _) | (_, 0)) => Err("no test of volley-dpdk ran by these names".into()),
         whole => whole.map(|(units, ports)| format!("{} tests", units + ports)),
     })
+}
+
+/// All figures of the lab at smoke level, in less than two minutes, and the page that shows them.
+fn lab(home: &Home) -> Outcome {
+    let words = ["lab", "--only", "smoke"].map(Into::into);
+    match command::tool(home, SHOW, &words) {
+        Ok(0) => Pass("every figure at smoke level, and the page".into()),
+        Ok(_) => Fail("`cargo xtask show lab --only smoke` has failed".into()),
+        Err(error) => Fail(error.to_string()),
+    }
 }
 
 /// The tests of the crates outside the workspace: one that shares the target folder, and the tutorial's plugin.

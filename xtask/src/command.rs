@@ -46,6 +46,9 @@ pub fn finish(arguments: &mut Arguments) -> Result<(), Error> {
     }
 }
 
+/// The package of `cargo xtask show`.
+pub const SHOW: &str = "house-show";
+
 /// Builds and runs a tool of the folder `dev` with the remaining words. Returns its exit code.
 ///
 /// # Errors

@@ -5,7 +5,7 @@
 
 use pico_args::Arguments;
 use std::process::ExitCode;
-use xtask::command::{exit_code, finish, rest, tool, values};
+use xtask::command::{SHOW, exit_code, finish, rest, tool, values};
 use xtask::error::Error;
 use xtask::home::Home;
 use xtask::{
@@ -20,7 +20,7 @@ cargo xtask COMMAND
   tidy                                     sizes, layers, unsafe code, banned words, dependencies
   new-node NAME --crate CRATE              a new node with its test, from the template
   new-object NAME --crate CRATE            a new class of objects with its owner and test, from the template
-  bench [--seconds N] [--quick]            run the bench matrix, write docs/bench.md and its picture
+  bench [--from DIR] [--quick]             write the tables of docs/bench.md and README.md from a run of the lab
   budget [--update]                        instructions per packet against bench/budgets.toml
   path-curves                              the curves of docs/path-batcher.md, counted by callgrind (minutes)
   scaling                                  docs/scaling.md: what more cores would give, measured and simulated (minutes)
@@ -47,7 +47,7 @@ fn dispatch(home: &Home, arguments: &mut Arguments) -> Result<u8, Error> {
     match word {
         // The only command whose status and words belong to another program.
         "guest" => guest::command(home, rest(arguments)),
-        "show" => tool(home, "house-show", &rest(arguments)),
+        "show" => tool(home, SHOW, &rest(arguments)),
         "contended" | "path-curves" | "scaling" => {
             let words = [vec![word.into()], rest(arguments)].concat();
             tool(home, "house-experiments", &words)
@@ -78,12 +78,12 @@ fn chore(home: &Home, command: Option<&str>, arguments: &mut Arguments) -> Resul
             run(home, &name, &of_crate).map(|()| true)
         }
         Some("bench") => {
-            let seconds = arguments
-                .opt_value_from_str("--seconds")
+            let from: Option<String> = arguments
+                .opt_value_from_str("--from")
                 .map_err(Error::usage)?;
             let quick = arguments.contains("--quick");
             finish(arguments)?;
-            bench::run(home, seconds, quick).map(|()| true)
+            bench::run(home, from.map(Into::into), quick).map(|()| true)
         }
         Some("budget") => {
             let update = arguments.contains("--update");

@@ -1,6 +1,7 @@
-//! What operators see of the engine: clocks, counters, drops, traces, the graph, buffers, the version.
+//! What operators see of the engine: clocks, counters, drops, traces, the graph, buffers, memory, the version.
 
 mod drops;
+pub(crate) mod memory;
 mod process;
 
 use crate::show::{

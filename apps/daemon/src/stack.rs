@@ -4,8 +4,9 @@
 //! reports when all of them use it.
 
 use crate::latency::Latencies;
-use crate::observe::Observer;
+use crate::observe::{Observer, memory};
 use crate::settings::{EngineSettings, IsaChoice};
+use crate::show::{MemoryReply, ShowMemory};
 use crate::watch::Log;
 use crate::workers::WorkerManager;
 use std::cell::RefCell;
@@ -133,10 +134,28 @@ fn foundation(
 fn observed(
     registry: &mut Registry,
     worker_set: &Rc<RefCell<WorkerManager>>,
+    fib: &Rc<RefCell<Fib>>,
 ) -> (Rc<RefCell<Log>>, Rc<Latencies>) {
     Observer::register(registry, worker_set);
+    answer_memory(registry, fib);
     let log = crate::watch::register(registry, worker_set);
     (log, crate::latency::register(registry))
+}
+
+/// Answers `show memory` for a router without a configuration: the daemon knows what its configuration takes.
+fn answer_memory(registry: &mut Registry, fib: &Rc<RefCell<Fib>>) {
+    let (engine, fib) = (registry.engine.clone(), fib.clone());
+    registry.answer(move |_: ShowMemory| Ok(memory_of(&engine.borrow(), &fib.borrow(), 0)));
+}
+
+/// The memory of this process; `configuration`: bytes of the objects of the configuration.
+fn memory_of(engine: &Engine, fib: &Fib, configuration: u64) -> MemoryReply {
+    let sizes = memory::Sizes {
+        buffers: memory::of_buffers(&engine.pool().reports()),
+        fib: fib.stats(),
+        configuration,
+    };
+    memory::report(memory::Kernel::of_process(), &sizes)
 }
 
 impl Stack {
@@ -177,7 +196,7 @@ impl Stack {
         crate::notice::register(&mut registry)?;
         let first = settings.workers as usize;
         let workers = registry.engine.borrow_mut().build_first(first)?;
-        let (log, latencies) = observed(&mut registry, &worker_set);
+        let (log, latencies) = observed(&mut registry, &worker_set, &fib);
         let owners = complete(&mut registry)?;
         let Registry {
             engine,
@@ -280,6 +299,11 @@ impl Stack {
         begin: impl FnMut(Q) -> Result<R, ModelError> + 'static,
     ) -> Result<(), DefinitionError> {
         self.owners.borrow_mut().stream(begin)
+    }
+
+    /// The memory of this process; `configuration`: bytes of the objects of the configuration.
+    pub(crate) fn memory(&self, configuration: u64) -> MemoryReply {
+        memory_of(&self.engine.borrow(), &self.fib.borrow(), configuration)
     }
 
     /// Begins a run of a query whose reply comes in items.
@@ -463,6 +487,18 @@ fn plugins(registry: &mut Registry) -> Result<volley_plugin_host::Plugins, Defin
         mtu: it.mtu,
     };
     plugins.serve(move || table.borrow().iter().map(known).collect());
+    let table = registry.table();
+    plugins.listen(move |protocol, node, on| {
+        use volley_plugin_host::PluginProtocol::{EtherType, Ip4, Ip6, Udp4, Udp6};
+        let done = match protocol {
+            EtherType(number) => table.listen_ethertype(number, node, on),
+            Ip4(number) => table.listen_ip(Family::V4, number, node, on),
+            Ip6(number) => table.listen_ip(Family::V6, number, node, on),
+            Udp4(port) => table.listen_udp(Family::V4, port, node, on),
+            Udp6(port) => table.listen_udp(Family::V6, port, node, on),
+        };
+        done.map_err(|why| why.to_string())
+    });
     plugins.own(&mut registry.owners)?;
     Ok(plugins)
 }

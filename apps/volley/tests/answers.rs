@@ -1,5 +1,5 @@
-//! The control thread answers while others change, compare and commit a large configuration, and while many routes get counters;
-//! completion offers the names of objects meanwhile.
+//! The control thread answers while others change, compare and commit a large configuration, and while many routes get counters and
+//! are shown with them; completion offers the names of objects meanwhile.
 //!
 //! `VOLLEY_ROUTES` sets the number of routes (default 50,000), `VOLLEY_ANSWER_MS` the longest time of an answer (default 2,000,
 //! because other tests use the cores). `cargo xtask show hostile` runs it with 962,000 routes and 100 ms. Counters are tested with
@@ -201,6 +201,19 @@ fn the_control_thread_answers_while_many_routes_get_counters() {
             json!(1),
             "{one}"
         );
+        let shown = answers.phase("counters shown", || daemon.ok("show ip route-counters"));
+        assert!(shown.lines().count() as u64 > count, "{}", shown.len());
+        let (status, page) = answers.phase("metrics", || http.call("GET", "/metrics", b""));
+        let of_routes = text(&page).matches("volley_route_packets_total{").count();
+        assert_eq!(
+            (status, of_routes as u64 > count),
+            (200, true),
+            "{of_routes}"
+        );
+        let list = answers.phase("counters by HTTP", || http.get("/v1/show/route-counters"));
+        let list = list["routes"].as_array().unwrap();
+        assert!(list.iter().any(|row| row["prefix"] == "20.0.0.0/24"));
+        assert!(list.len() as u64 > count, "{}", list.len());
         answers.phase("no counters", || {
             daemon.ok("set ip route-counter del 0.0.0.0/0")
         });

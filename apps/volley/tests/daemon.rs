@@ -90,6 +90,7 @@ fn every_show_command_answers_in_text_and_json() {
         ("show ip6 neighbors", "2001:db8:1::2"),
         ("show tables", "IPv6"),
         ("show buffers", "16384"),
+        ("show memory", "without packet buffers"),
         ("show packet-generator", "s0"),
         ("show features", "ip6-unicast"),
         ("show l2", "no L2"),

@@ -4,6 +4,7 @@ mod support;
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Instant;
 use support::{
     Daemon, Folder,
     http::Http,
@@ -17,8 +18,11 @@ const STREAM: &str = "packet-generator new name s interface pg0 \
     template { eth dst 02:00:00:00:00:01 / ip4 src 10.0.0.9 dst 10.0.1.2 / udp / payload 20 }";
 const FEATURE: &str = "set interface feature pg0 stamp arc ip4-unicast";
 
-/// The shared library of `volley-plugin-sample`.
+/// The shared library of `volley-plugin-sample`; VOLLEY_SAMPLE names one that was built outside of the workspace.
 fn sample() -> PathBuf {
+    if let Some(outside) = std::env::var_os("VOLLEY_SAMPLE") {
+        return outside.into();
+    }
     let test = std::env::current_exe().unwrap();
     test.with_file_name("libvolley_plugin_sample.so")
 }
@@ -61,7 +65,10 @@ fn replacements_under_traffic_lose_no_packet() {
         resident_kb(daemon)
     };
     let before = replace(&mut daemon, 50);
+    let (packets_before, start) = (packets(&daemon, "pg1", "tx"), Instant::now());
     let after = replace(&mut daemon, 200);
+    let took = start.elapsed();
+    let rate = (packets(&daemon, "pg1", "tx") - packets_before) as f64 / took.as_secs_f64();
     assert!(after < before + 4096, "{before} kB, then {after} kB");
     let (received, sent) = drain(&mut daemon);
     assert!(received > 1000, "{received}");
@@ -69,6 +76,13 @@ fn replacements_under_traffic_lose_no_packet() {
     let shown = daemon.json("show interface pg0");
     assert_eq!(shown["interfaces"][0]["drops"], 0, "{shown}");
     daemon.stop("TERM");
+    // `cargo xtask show nodes --only traffic` reads this line.
+    println!(
+        "figures: 200 replacements in {:.1} s at {:.2} Mpps, {received} packets received, {} lost, memory {before} kB before and {after} kB after",
+        took.as_secs_f64(),
+        rate / 1e6,
+        received - sent
+    );
 }
 
 #[test]
@@ -136,6 +150,154 @@ fn a_panic_in_a_node_leaves_a_router_that_goes_on() {
     daemon.ok("plugin unload ip4-panics");
     let before = packets(&daemon, "pg1", "tx");
     daemon.wait_for("packets", |d| packets(d, "pg1", "tx") > before + 1000);
+    daemon.stop("TERM");
+}
+
+/// A counter of a node.
+fn counted(daemon: &Daemon, node: &str, reason: &str) -> u64 {
+    let all = daemon.json("show errors");
+    let rows = all["errors"].as_array().unwrap().iter();
+    let ours = rows.filter(|it| it["node"] == node && it["reason"] == reason);
+    ours.map(|it| it["count"].as_u64().unwrap()).sum()
+}
+
+/// A stream of one packet to the router, behind an Ethernet header.
+fn one(daemon: &Daemon, name: &str, rest: &str) {
+    daemon.ok(&format!(
+        "packet-generator new name {name} interface pg0 limit 10 template {{ eth dst 02:00:00:00:00:01 / {rest} }}"
+    ));
+    daemon.ok(&format!("packet-generator enable {name}"));
+}
+
+/// Lines of `show graph` with the nodes of the guest, and those of the nodes that it changes.
+fn graph(daemon: &Daemon) -> String {
+    let shown = daemon.json("show graph");
+    let nodes = shown["nodes"].as_array().unwrap().iter();
+    let ours = |it: &&serde_json::Value| {
+        let name = it["name"].as_str().unwrap();
+        name.starts_with("guest-") || ["ip4-rewrite", "ip4-icmp-echo-request"].contains(&name)
+    };
+    nodes.filter(ours).map(ToString::to_string).collect()
+}
+
+const PING: &str = "ip4 src 10.0.0.9 dst 10.0.0.1 / icmp type 8 / payload 20";
+const ECHO: &str = "ip4-icmp-echo-request";
+
+/// A daemon with the plugin `guest` and packets from pg0 to pg1; what was shown before the plugin.
+fn with_guest() -> (Daemon, [String; 2]) {
+    let mut daemon = Daemon::start(CONFIG, &[]);
+    let before = [graph(&daemon), daemon.ok("show features")];
+    daemon.ok("set ip neighbor pg0 10.0.0.9 02:00:00:00:00:09");
+    daemon.ok(STREAM);
+    daemon.ok("packet-generator enable");
+    daemon.wait_for("packets", |d| packets(d, "pg1", "tx") > 100);
+    daemon.ok(&load("guest"));
+    daemon.wait_for("packets by the stage", |d| {
+        counted(d, "guest-late", "seen") > 100
+    });
+    (daemon, before)
+}
+
+#[test]
+fn a_plugin_brings_sources_stages_arcs_edges_and_goes_without_a_trace() {
+    let (mut daemon, before) = with_guest();
+    // The source, the verb that drives it, the receiver of an EtherType.
+    let refused = daemon.refused("guest receive 0 pg0");
+    assert!(refused.contains("1 to 1000000"), "{refused}");
+    let refused = daemon.refused("guest receive 13 pg0");
+    assert!(refused.contains("13 frames are too many"), "{refused}");
+    daemon.ok("guest receive 100 pg0");
+    daemon.wait_for("frames", |d| counted(d, "guest-gate", "seen") == 100);
+    assert_eq!(counted(&daemon, "guest-input", "seen"), 100);
+    assert_eq!(counted(&daemon, "guest-mark", "seen"), 0);
+    // The arc and its feature; the verb by HTTP.
+    daemon.ok("set interface feature pg0 guest-mark arc guest-arc");
+    let mut http = Http::connect(&daemon.folder.file("s.http.sock"));
+    let body = br#"{"times": 50, "interface": "pg0"}"#;
+    assert!(http.call("POST", "/v1/do/guest-receive", body).0 < 300);
+    daemon.wait_for("marks", |d| counted(d, "guest-mark", "seen") == 50);
+    let document = http.get("/v1/openapi.json").to_string();
+    assert!(document.contains("Receive frames on an interface."));
+    // Versions follow each other while packets flow.
+    let other = daemon.folder.file("other.so");
+    fs::copy(sample(), &other).unwrap();
+    for n in 0..20 {
+        let path = if n % 2 == 0 { &other } else { &sample() };
+        daemon.ok(&format!("plugin replace guest {}", path.display()));
+    }
+    daemon.ok("guest receive 10 pg0");
+    daemon.wait_for("marks of the last version", |d| {
+        counted(d, "guest-mark", "seen") == 60
+    });
+    let refused = daemon.refused("plugin unload guest");
+    assert!(refused.contains("is enabled on an interface"), "{refused}");
+    daemon.ok("set interface feature pg0 guest-mark arc guest-arc disable");
+    daemon.ok("plugin unload guest");
+    daemon.wait_for("code unmapped", |d| states(d).is_empty());
+    // Nothing is left, and no packet was lost.
+    assert_eq!([graph(&daemon), daemon.ok("show features")], before);
+    let refused = daemon.refused("guest receive 1 pg0");
+    assert!(refused.contains("guest"), "{refused}");
+    assert_eq!(http.call("POST", "/v1/do/guest-receive", body).0, 404);
+    let (received, sent) = drain(&mut daemon);
+    assert_eq!(received, sent);
+    let shown = daemon.json("show interface pg0");
+    assert_eq!(shown["interfaces"][0]["drops"], 0, "{shown}");
+    let maps = fs::read_to_string(format!("/proc/{}/maps", daemon.pid())).unwrap();
+    assert!(!maps.contains("volley-plugin"), "{maps}");
+    daemon.stop("TERM");
+}
+
+#[test]
+fn a_plugin_receives_protocols_and_replaces_a_node() {
+    let (mut daemon, _) = with_guest();
+    let sunk = |daemon: &Daemon| counted(daemon, "guest-sink", "seen");
+    let before = sunk(&daemon);
+    one(
+        &daemon,
+        "ip",
+        "ip4 src 10.0.0.9 dst 10.0.0.1 protocol 253 / payload 20",
+    );
+    daemon.wait_for("protocol 253", |d| sunk(d) == before + 10);
+    one(
+        &daemon,
+        "udp",
+        "ip4 src 10.0.0.9 dst 10.0.0.1 / udp dport 9999 / payload 20",
+    );
+    daemon.wait_for("port 9999", |d| sunk(d) == before + 20);
+    one(&daemon, "ping", PING);
+    daemon.wait_for("pings", |d| counted(d, ECHO, "seen") == 10);
+    assert_eq!(counted(&daemon, ECHO, "answered"), 0);
+    // A consumer: what pg1 transmits goes to the plugin.
+    daemon.ok("set interface feature pg1 guest-tx arc interface-output");
+    daemon.wait_for("packets of pg1", |d| counted(d, "guest-tx", "seen") > 100);
+    daemon.ok("set interface feature pg1 guest-tx arc interface-output disable");
+    daemon.ok("plugin unload guest");
+    one(&daemon, "again", PING);
+    daemon.wait_for("answers", |d| counted(d, ECHO, "answered") == 10);
+    daemon.stop("TERM");
+}
+
+#[test]
+fn a_plugin_has_tasks_metrics_and_a_page() {
+    let (mut daemon, _) = with_guest();
+    // One task runs; the other one has panicked and ended.
+    daemon.wait_for("runs", |d| {
+        let shown = d.json("show plugins guest");
+        let metrics = shown["plugins"][0]["metrics"].clone();
+        assert_eq!(metrics[1]["value"], serde_json::Value::Null);
+        metrics[0]["value"].as_f64() > Some(3.0)
+    });
+    let log = daemon.log();
+    let panicked = "a task panicked and does not run again: a tired task";
+    assert_eq!(log.matches(panicked).count(), 1, "{log}");
+    assert!(daemon.ok("show plugins guest").contains("# Guest"));
+    let mut http = Http::connect(&daemon.folder.file("s.http.sock"));
+    let (code, page) = http.call("GET", "/metrics", b"");
+    let page = String::from_utf8(page).unwrap();
+    assert_eq!(code, 200);
+    assert!(page.contains("volley_plugin_metric{plugin=\"guest\",metric=\"runs\"}"));
+    assert!(page.contains("node=\"guest-late\""), "{page}");
     daemon.stop("TERM");
 }
 

@@ -44,12 +44,20 @@ pub const ITEMS: &[Item] = &[
     ),
     tests(
         "peers",
-        "packets pass the kernel's bridge and routers over veth, with and without FRR, testpmd and OVS-DPDK over veth, testpmd over memif and vhost-user, as far as they are installed",
-        &["test", "-p", "volley-lab", "--test", "switches"],
+        "packets pass the kernel's bridge and routers over veth, with and without FRR, XDP programs, Volley's XDP sockets, the kernel of a virtual machine over vhost-user, testpmd and OVS-DPDK over veth, testpmd over memif and vhost-user, as far as they are installed",
+        &[
+            "test",
+            "-p",
+            "volley-lab",
+            "--test",
+            "switches",
+            "--",
+            "--include-ignored",
+        ],
     ),
     item(
         "smoke",
-        "one or two short points of every figure, under 2 minutes",
+        "one or two short points of every figure, under 2 minutes; the page in headless Chromium: keys, dark mode, print",
         Work::Call(|sitting| all(sitting, "smoke", 120)),
     ),
     long(
@@ -75,7 +83,7 @@ pub const ITEMS: &[Item] = &[
 ];
 
 /// Builds the program.
-fn program(home: &Home) -> Result<PathBuf, String> {
+pub fn program(home: &Home) -> Result<PathBuf, String> {
     let build = ["build", "--release", "--locked", "-p", "volley-lab"];
     Program::cargo(home).args(build).require()?;
     Ok(home.target.join("release/volley-lab"))

@@ -36,9 +36,9 @@ const FIGURES: [(&str, &[&str]); 27] = [
     ("switches, figure 5", &["switch-p2v"]),
     ("switches, figure 6", &["switch-v2v"]),
     ("switches, figure 7", &["switch-loopback"]),
-    ("switches, figure 8", &["switch-rtt"]),
-    ("switches, figure 9", &["switch-rtt"]),
-    ("switches, figure 10", &["switch-rtt"]),
+    ("switches, figure 8", &["switch-rtt-10"]),
+    ("switches, figure 9", &["switch-rtt-50"]),
+    ("switches, figure 10", &["switch-rtt-99"]),
     ("PPB, figure 5", &["ppb-5", "ppb-5-misses"]),
     ("the talk, table", &["talk-table"]),
 ];
@@ -160,11 +160,83 @@ fn look(home: &Home, chromium: &str, dir: &Path) -> Result<String, String> {
             .require()?;
         std::fs::remove_file(&single).map_err(|e| bad(&single, e))?;
     }
+    let used = use_page(home, chromium, dir)?;
     Ok(format!(
-        "{} figures in {chromium}, screenshots in {}",
+        "{} figures in {chromium}, {used}, screenshots in {}",
         names.len(),
         shots.display()
     ))
+}
+
+/// Added to a copy of the page: presses keys, prints, and notes what the page has done in an attribute.
+const PROBE: &str = r#"<script>
+const press = (key) => document.dispatchEvent(new KeyboardEvent("keydown", { key }));
+["n", "n", "n", "p", "t"].forEach(press);
+const at = [...document.querySelectorAll("figure")].indexOf(document.activeElement);
+const open = () => document.querySelectorAll("details[open]").length;
+const tables = [open()];
+dispatchEvent(new Event("beforeprint"));
+tables.push(open(), document.querySelectorAll("details").length);
+dispatchEvent(new Event("afterprint"));
+tables.push(open());
+const ground = getComputedStyle(document.body).backgroundColor;
+document.body.setAttribute("data-probe", [at, ...tables, ground].join(";"));
+</script>"#;
+
+/// What the page does with keys, when it is printed, and on dark ground.
+fn use_page(home: &Home, chromium: &str, dir: &Path) -> Result<String, String> {
+    let bad = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
+    let report = dir.join("report.html");
+    let page = std::fs::read_to_string(&report).map_err(|e| bad(&report, e))?;
+    let probe = dir.join("probe.html");
+    std::fs::write(&probe, page.replace("</body>", &format!("{PROBE}</body>")))
+        .map_err(|e| bad(&probe, e))?;
+    let open = |more: &[&str]| {
+        let program = Program::new(home, chromium)
+            .args(["--headless", "--no-sandbox", "--disable-gpu"])
+            .args(more);
+        program.limit_seconds(60).require().map(|o| o.stdout)
+    };
+    let url = format!("file://{}", probe.display());
+    let light = noted(&open(&["--dump-dom", &url])?)?;
+    let dark = noted(&open(&[
+        "--blink-settings=preferredColorScheme=0",
+        "--dump-dom",
+        &url,
+    ])?)?;
+    std::fs::remove_file(&probe).map_err(|e| bad(&probe, e))?;
+    keys_and_print(&light)?;
+    if light.last() == dark.last() {
+        return Err(format!(
+            "the page has the same ground in light and dark: {dark:?}"
+        ));
+    }
+    let pdf = dir.join("report.pdf");
+    let to = format!("--print-to-pdf={}", pdf.display());
+    open(&[&to, &format!("file://{}", report.display())])?;
+    let bytes = std::fs::metadata(&pdf).map_err(|e| bad(&pdf, e))?.len();
+    Ok(format!("keys, dark mode, printed to {} KB", bytes / 1024))
+}
+
+/// The notes of the probe.
+fn noted(dom: &str) -> Result<Vec<String>, String> {
+    let (_, rest) = dom
+        .split_once("data-probe=\"")
+        .ok_or("the script of the page has failed")?;
+    let text = rest.split('"').next().unwrap_or_default();
+    Ok(text.split(';').map(str::to_owned).collect())
+}
+
+/// Three figures forward and one back; one table open, all of them in print, and one again behind it.
+fn keys_and_print(notes: &[String]) -> Result<(), String> {
+    let [at, open, printed, all, after, _] = notes else {
+        return Err(format!("the probe noted {notes:?}"));
+    };
+    let is_right = at == "1" && open == "1" && printed == all && all != "0" && after == "1";
+    match is_right {
+        true => Ok(()),
+        false => Err(format!("keys or print: the probe noted {notes:?}")),
+    }
 }
 
 /// The section of a figure, behind the beginning of its tag.
@@ -231,6 +303,16 @@ mod tests {
         );
         entries.truncate(5);
         assert!(judged(&entries).unwrap_err().contains("no entry "));
+    }
+
+    #[test]
+    fn notes_of_the_probe_are_judged() {
+        let of =
+            |text: &str| keys_and_print(&noted(&format!("<body data-probe=\"{text}\">")).unwrap());
+        assert!(of("1;1;32;32;1;rgb(255, 255, 255)").is_ok());
+        assert!(of("-1;0;32;32;0;rgb(255, 255, 255)").is_err());
+        assert!(of("1;1;1;32;1;rgb(255, 255, 255)").is_err());
+        assert!(noted("<body>").is_err());
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod build;
 mod compliance;
 mod control;
 mod dpdk;
+mod driver_items;
 mod engine;
 mod guest_items;
 mod hostile;
@@ -14,8 +15,11 @@ mod house;
 mod interfaces;
 mod lab;
 mod lab_page;
+mod lab_points;
+mod latency_items;
 mod list;
 mod lpm_items;
+mod memory_items;
 mod net_items;
 mod nodes;
 mod objects;
@@ -35,26 +39,27 @@ use list::{Item, Sitting, Work, at_least, at_most, item, long};
 
 /// The command: runs the list of that name.
 pub fn run(home: &Home, name: &str, long: bool, only: &[String]) -> Result<bool, Error> {
-    let items: &[Item] = match name {
-        "engine" => &engine::ITEMS,
-        "interfaces" => &interfaces::ITEMS,
-        "control" => &control::ITEMS,
-        "router" => &router::ITEMS,
-        "batcher" => &batcher::ITEMS,
-        "workers" => &workers::ITEMS,
-        "objects" => objects::ITEMS,
-        "operator" => operator::ITEMS,
-        "hostile" => &hostile::ITEMS,
-        "speed" => speed::ITEMS,
-        "house" => house::ITEMS,
-        "nodes" => nodes::ITEMS,
-        "lab" => lab::ITEMS,
+    let lists: &[&[Item]] = match name {
+        "engine" => &[&engine::ITEMS],
+        "interfaces" => &[&interfaces::ITEMS],
+        "control" => &[&control::ITEMS],
+        "router" => &[&router::ITEMS],
+        "batcher" => &[&batcher::ITEMS],
+        "workers" => &[&workers::ITEMS],
+        "objects" => &[objects::ITEMS],
+        "operator" => &[operator::ITEMS],
+        "hostile" => &[&hostile::ITEMS],
+        "speed" => &speed::LISTS,
+        "house" => &[house::ITEMS],
+        "nodes" => &[nodes::ITEMS],
+        "lab" => &[lab::ITEMS],
         other => {
             return Err(Error::Usage(format!(
                 "there is no list `{other}`; there are: engine, interfaces, control, router, batcher, workers, objects, operator, hostile, speed, house, nodes, lab"
             )));
         }
     };
+    let items: Vec<&Item> = lists.iter().copied().flatten().collect();
     if let Some(unknown) = only
         .iter()
         .find(|name| !items.iter().any(|item| item.name == **name))
@@ -66,7 +71,7 @@ pub fn run(home: &Home, name: &str, long: bool, only: &[String]) -> Result<bool,
         )));
     }
     let chosen: Vec<&Item> = items
-        .iter()
+        .into_iter()
         .filter(|item| only.is_empty() || only.iter().any(|name| name == item.name))
         .collect();
     let built = match chosen.iter().all(|item| item.work.needs_no_build()) {
@@ -157,22 +162,24 @@ mod tests {
 
     #[test]
     fn item_names_are_unique_and_plain() {
-        for list in [
-            &engine::ITEMS[..],
-            &interfaces::ITEMS,
-            &control::ITEMS,
-            &batcher::ITEMS,
-            &workers::ITEMS,
-            speed::ITEMS,
-            &router::ITEMS,
-            operator::ITEMS,
-            &hostile::ITEMS,
-            objects::ITEMS,
-            house::ITEMS,
-            nodes::ITEMS,
-            lab::ITEMS,
-        ] {
-            let mut names: Vec<&str> = list.iter().map(|item| item.name).collect();
+        let lists: [&[&[Item]]; 13] = [
+            &[&engine::ITEMS],
+            &[&interfaces::ITEMS],
+            &[&control::ITEMS],
+            &[&batcher::ITEMS],
+            &[&workers::ITEMS],
+            &speed::LISTS,
+            &[&router::ITEMS],
+            &[operator::ITEMS],
+            &[&hostile::ITEMS],
+            &[objects::ITEMS],
+            &[house::ITEMS],
+            &[nodes::ITEMS],
+            &[lab::ITEMS],
+        ];
+        for list in lists {
+            let items = list.iter().copied().flatten();
+            let mut names: Vec<&str> = items.map(|item| item.name).collect();
             names.sort_unstable();
             let before = names.len();
             names.dedup();

@@ -1,9 +1,18 @@
 //! `show speed`: the cost of a packet from wire to wire (issue 27).
 
 use super::{Item, Sitting, Work, at_most, bench_items, item, lpm_items};
+use super::{driver_items, latency_items, memory_items};
 use xtask::budget;
 use xtask::measure::{Bench, Spread};
 use xtask::report::Outcome;
+
+/// The list: graph and source, drivers, latency, memory.
+pub const LISTS: [&[Item]; 4] = [
+    ITEMS,
+    driver_items::ITEMS,
+    latency_items::ITEMS,
+    &[memory_items::ITEM],
+];
 
 /// Cycles of a round outside its nodes and sources.
 const ROUND: f64 = 60.0;

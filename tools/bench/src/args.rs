@@ -208,6 +208,8 @@ pub enum Command {
     PathBatcher(PathArgs),
     /// The longest gap of a worker while changes of every type are made, and whether packets are lost.
     Pauses(PauseArgs),
+    /// Three ways to scatter a batch, and rebatching, by share of complex packets and batch size: nodes and scripts of a plugin.
+    Scatter(PluginArgs),
     /// The nodes of a plugin: clocks, instructions, cache misses and mispredicted branches per packet.
     Plugin(PluginArgs),
     /// Packets of the slow path: replies per second, and the effect of a flood of them on transit.
@@ -262,6 +264,28 @@ pub struct PluginArgs {
     /// Instruction-set level: auto, scalar, x86-64-v3, x86-64-v4.
     #[arg(long, default_value = "auto", overrides_with = "isa")]
     pub isa: String,
+    /// Packets that the source sends at once (default: the vector size).
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub batch: Option<u16>,
+    /// Shares of complex packets in percent, of `scatter`.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "0,1,5,10,25,50,75,100",
+        value_parser = clap::value_parser!(u16).range(0..=100)
+    )]
+    pub shares: Vec<u16>,
+    /// Batch sizes of `scatter`.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "4,8,16,32,64,128,256",
+        value_parser = clap::value_parser!(u16).range(1..=256)
+    )]
+    pub batches: Vec<u16>,
+    /// Edits of the packets, such as "udp.sport random 0 99" (default: those of the scenario).
+    #[arg(long)]
+    pub edit: Vec<String>,
     /// Seconds of each repetition.
     #[arg(long, default_value_t = 0.05)]
     pub seconds: f64,

@@ -13,6 +13,7 @@ mod plugin;
 mod report;
 mod rtc;
 mod scaling;
+mod scatter;
 mod scenario;
 mod slow_path;
 mod tables;
@@ -21,7 +22,7 @@ mod verify;
 
 pub use args::{Args, Command, PathArgs, Scenario};
 pub use error::BenchError;
-pub use measure::{measure, pin, speedup};
+pub use measure::{measure, measure_with, pin, speedup};
 pub use path_batcher::cycles as path_cycles;
 pub use report::{CostKind, NodeCost, Report, Sample, Spread};
 pub use scenario::{Bench as Setup, Entry, TX};
@@ -35,6 +36,7 @@ pub fn main(args: Args) -> ExitCode {
         Some(Command::PathBatcher(paths)) => path_batcher::run(paths),
         Some(Command::Pauses(pauses)) => pauses::run(pauses),
         Some(Command::Plugin(args)) => plugin::run(args),
+        Some(Command::Scatter(args)) => scatter::run(args),
         Some(Command::SlowPath(slow)) => slow_path::run(slow),
         Some(Command::Updates(updates)) => updates::run(updates),
         None => measure::run(&args),

@@ -111,13 +111,21 @@ pub fn run(args: &Args) -> Result<(), BenchError> {
 
 /// Set up, verify and measure one worker, which runs on this thread; the thread stays pinned.
 pub fn measure(args: &Args) -> Result<Report, BenchError> {
+    measure_with(args, |_| Ok(()))
+}
+
+/// As [`measure`], with a change of the scenario before its output is verified.
+pub fn measure_with(
+    args: &Args,
+    prepare: impl FnOnce(&mut Bench) -> Result<(), BenchError>,
+) -> Result<Report, BenchError> {
     if args.workers != 1 {
         return Err(BenchError::Args(format!(
             "--workers {}: a report is of one worker, choose 1",
             args.workers
         )));
     }
-    let (mut bench, verified) = ready(args)?;
+    let (mut bench, verified) = ready_with(args, prepare)?;
     if !args.callgrind {
         until(&mut bench, Duration::from_millis(100));
     }
@@ -137,11 +145,19 @@ pub fn speedup(args: &Args) -> Result<Vec<f64>, BenchError> {
 
 /// The scenario with its streams enabled, and whether its output was verified.
 fn ready(args: &Args) -> Result<(Bench, bool), BenchError> {
+    ready_with(args, |_| Ok(()))
+}
+
+fn ready_with(
+    args: &Args,
+    prepare: impl FnOnce(&mut Bench) -> Result<(), BenchError>,
+) -> Result<(Bench, bool), BenchError> {
     check(args)?;
     if args.workers == 1 {
         pin(args.core);
     }
     let mut bench = Bench::new(args)?;
+    prepare(&mut bench)?;
     let verified = if args.callgrind {
         false
     } else {

@@ -60,8 +60,8 @@ pub fn bar(paces: impl Iterator<Item = f64>) -> f64 {
 }
 
 /// Measure until this number of figures is undisturbed, or until the time limit.
-pub fn undisturbed(wanted: usize, mut measure: impl FnMut() -> f64) -> Vec<f64> {
-    let mut all: Vec<(f64, f64)> = Vec::new();
+pub fn undisturbed<T>(wanted: usize, mut measure: impl FnMut() -> T) -> Vec<T> {
+    let mut all: Vec<(f64, T)> = Vec::new();
     let mut before = pace();
     for _ in 0..wanted * TRIES {
         let figure = measure();

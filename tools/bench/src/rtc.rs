@@ -1,5 +1,6 @@
 //! bench-rtc: run to completion, the classic baseline: one packet at a time through the whole path, completely inlined,
-//! with the same tables, checks, counters and rewrites as the graph.
+//! with the same tables, checks, counters and rewrites as the graph. Other styles of the loop advance several packets by a step at a
+//! time, and prefetch the packets of later steps.
 
 use std::sync::Arc;
 use volley_fib::dataplane::{AdjTable, Dpo, Fib4Snap, Fib6Snap, LeafView, View};
@@ -9,6 +10,7 @@ use volley_graph::{
 };
 use volley_iface::{Flag, IfTable};
 use volley_ip::Ip;
+use volley_simd::prefetch;
 use volley_wire::ethertype;
 
 const IP4: u32 = ethertype::IP4 as u32;
@@ -36,8 +38,9 @@ pub struct Bound {
     pub shortest: u32,
 }
 
-/// State of bench-rtc.
-pub struct Rtc {
+/// State of bench-rtc. Each step of its loop has `STEP` packets, and prefetches the packets of the step `AHEAD` steps later; 0 prefetches
+/// none.
+pub struct Rtc<const STEP: usize, const AHEAD: usize> {
     table: Arc<IfTable>,
     fib4: Fib4Snap,
     fib6: Fib6Snap,
@@ -49,7 +52,7 @@ pub struct Rtc {
     lens: Column,
 }
 
-impl Rtc {
+impl<const STEP: usize, const AHEAD: usize> Rtc<STEP, AHEAD> {
     /// A node that sends frames of the interface of `bound` to its peer.
     pub fn new(
         table: Arc<IfTable>,
@@ -117,21 +120,106 @@ fn valid6(p: &[u8; 128], len: u32) -> Option<u32> {
 
 /// A view of the parts that every packet needs, read once.
 #[inline(always)]
-fn parts<F: Ip>(view: View<'_, F>) -> (View<'_, F>, LeafView<'_>, AdjTable<'_>) {
+fn parts<F: Ip>(view: View<'_, F>) -> Parts<'_, F> {
     (view, view.leaves(), view.adjs())
 }
 
-/// Lookup, checks and rewrite of one packet; returns the egress interface.
+/// What every packet needs of a family's tables.
+type Parts<'a, F> = (View<'a, F>, LeafView<'a>, AdjTable<'a>);
+
+/// What is known of a packet before its lookup.
+#[derive(Clone, Copy)]
+enum Checked {
+    /// Dropped.
+    Refused,
+    /// To the peer of its interface, with this length.
+    Bound(u32),
+    /// Routed: destination, and length of the IP packet.
+    Ip4(u32, u32),
+    Ip6(u128, u32),
+}
+
+/// Where a packet goes.
+#[derive(Clone, Copy)]
+enum Found {
+    Refused,
+    Bound(u32),
+    Ip4(Dpo, u32),
+    Ip6(Dpo, u32),
+}
+
+/// The tables of one call.
+struct Tables<'a> {
+    table: &'a IfTable,
+    bound: Option<Bound>,
+    ip4: Parts<'a, V4>,
+    ip6: Parts<'a, V6>,
+}
+
+impl Tables<'_> {
+    /// The checks of one packet.
+    #[inline(always)]
+    fn check(&self, rx: u32, len: u32, p: &[u8; 128]) -> Checked {
+        if let Some(bound) = self.bound.filter(|it| it.rx == rx) {
+            return match len >= bound.shortest {
+                true => Checked::Bound(len),
+                false => Checked::Refused,
+            };
+        }
+        let mac = u64::from(be32(p, 0)) << 16 | u64::from(be16(p, 4));
+        match be16(p, 12) {
+            _ if mac != self.table.mac(rx) => Checked::Refused,
+            IP4 => {
+                valid4(p, len).map_or(Checked::Refused, |total| Checked::Ip4(be32(p, 30), total))
+            }
+            IP6 => valid6(p, len).map_or(Checked::Refused, |total| {
+                let dst = u128::from_be_bytes(std::array::from_fn(|i| p[38 + i]));
+                Checked::Ip6(dst, total)
+            }),
+            _ => Checked::Refused,
+        }
+    }
+
+    /// The lookup of one packet.
+    #[inline(always)]
+    fn find(&self, rx: u32, checked: Checked) -> Found {
+        match checked {
+            Checked::Refused => Found::Refused,
+            Checked::Bound(len) => Found::Bound(len),
+            Checked::Ip4(dst, total) => Found::Ip4(find::<V4>(&self.ip4, rx, dst), total),
+            Checked::Ip6(dst, total) => Found::Ip6(find::<V6>(&self.ip6, rx, dst), total),
+        }
+    }
+
+    /// The rewrite of one packet; returns the egress interface and the length of the frame.
+    #[inline(always)]
+    fn rewrite(&self, rx: u32, found: Found, p: &mut [u8; 128]) -> Option<(u32, u32)> {
+        let sent = match found {
+            Found::Refused => None,
+            Found::Bound(len) => Some((self.table.patch_peer(rx), len)),
+            Found::Ip4(dpo, total) => {
+                rewrite::<V4>(&self.ip4, dpo, total, p).map(|tx| (tx, total + 14))
+            }
+            Found::Ip6(dpo, total) => {
+                rewrite::<V6>(&self.ip6, dpo, total, p).map(|tx| (tx, total + 14))
+            }
+        };
+        sent.filter(|(tx, _)| self.table.has(*tx, Flag::Up))
+    }
+}
+
 #[inline(always)]
-fn forward<F: Ip>(
-    (view, leaves, adjs): &(View<'_, F>, LeafView<'_>, AdjTable<'_>),
-    rx: u32,
-    dst: F::Addr,
+fn find<F: Ip>((view, leaves, _): &Parts<'_, F>, rx: u32, dst: F::Addr) -> Dpo {
+    leaves.resolve(F::leaf(view.lpm(view.table_of(rx)), dst))
+}
+
+#[inline(always)]
+fn rewrite<F: Ip>(
+    (_, _, adjs): &Parts<'_, F>,
+    dpo: Dpo,
     total: u32,
     p: &mut [u8; 128],
 ) -> Option<u32> {
-    let leaf = F::leaf(view.lpm(view.table_of(rx)), dst);
-    let dpo: Dpo = leaves.resolve(leaf);
     let words = adjs.words(dpo.index());
     if !dpo.is_adj() || total > u32::from(words.facts.mtu()) {
         return None;
@@ -142,7 +230,14 @@ fn forward<F: Ip>(
     Some(words.tx_if)
 }
 
-impl Node for Rtc {
+/// Prefetch the first line of a packet.
+#[inline(always)]
+fn prefetch_packet<I: Isa>(v: &mut Vector<'_, I, Next>, row: usize) {
+    let start: *const u8 = v.front::<1>(row).as_ptr();
+    prefetch(start);
+}
+
+impl<const STEP: usize, const AHEAD: usize> Node for Rtc<STEP, AHEAD> {
     const NAME: &'static str = "bench-rtc";
     type Next = Next;
     type Count = Count;
@@ -151,44 +246,58 @@ impl Node for Rtc {
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         let n = v.len();
-        let (view4, view6) = (
-            parts(self.fib4.read(cx.guard())),
-            parts(self.fib6.read(cx.guard())),
-        );
+        let tables = Tables {
+            table: &self.table,
+            bound: self.bound,
+            ip4: parts(self.fib4.read(cx.guard())),
+            ip6: parts(self.fib6.read(cx.guard())),
+        };
         let (tx, verdict, length) = (
             self.tx.words_mut(n),
             self.verdict.words_mut(n),
             self.length.words_mut(n),
         );
-        let (table, bound) = (&self.table, self.bound);
         self.lens.words_mut(n).copy_from_slice(v.column(Col::LEN));
         self.rxs.words_mut(n).copy_from_slice(v.column(Col::RX));
         let (rxs, lens) = (self.rxs.words(n), self.lens.words(n));
-        v.apply::<128>(|row, p| {
-            let (rx, len) = (rxs[row], lens[row]);
-            let done = if let Some(bound) = bound.filter(|it| it.rx == rx) {
-                (len >= bound.shortest).then(|| (table.patch_peer(rx), len))
-            } else {
-                let mac = u64::from(be32(p, 0)) << 16 | u64::from(be16(p, 4));
-                match be16(p, 12) {
-                    _ if mac != table.mac(rx) => None,
-                    IP4 => valid4(p, len).and_then(|total| {
-                        forward::<V4>(&view4, rx, be32(p, 30), total, p).map(|tx| (tx, total + 14))
-                    }),
-                    IP6 => valid6(p, len).and_then(|total| {
-                        let dst = u128::from_be_bytes(std::array::from_fn(|i| p[38 + i]));
-                        forward::<V6>(&view6, rx, dst, total, p).map(|tx| (tx, total + 14))
-                    }),
-                    _ => None,
+        let mut done = |row: usize, sent: Option<(u32, u32)>| {
+            verdict[row] = match sent {
+                Some(_) => 0,
+                None => Count::Refused.code(),
+            };
+            (tx[row], length[row]) = sent.unwrap_or((0, 0));
+        };
+        // Rows from here on have no full step.
+        let mut row = 0;
+        if STEP > 1 || AHEAD > 0 {
+            (0..n.min(AHEAD * STEP)).for_each(|row| prefetch_packet(&mut v, row));
+            while row + STEP <= n {
+                let later = row + AHEAD * STEP;
+                if AHEAD > 0 && later + STEP <= n {
+                    (later..later + STEP).for_each(|row| prefetch_packet(&mut v, row));
                 }
-            };
-            let up = done.filter(|(tx, _)| table.has(*tx, Flag::Up));
-            verdict[row] = if up.is_some() {
-                0
-            } else {
-                Count::Refused.code()
-            };
-            (tx[row], length[row]) = up.unwrap_or((0, 0));
+                let checked: [Checked; STEP] = std::array::from_fn(|i| {
+                    tables.check(rxs[row + i], lens[row + i], v.front::<128>(row + i))
+                });
+                let found: [Found; STEP] =
+                    std::array::from_fn(|i| tables.find(rxs[row + i], checked[i]));
+                for (i, found) in found.into_iter().enumerate() {
+                    let (at, p) = (row + i, v.front::<128>(row + i));
+                    done(at, tables.rewrite(rxs[at], found, p));
+                }
+                row += STEP;
+            }
+        }
+        let rest = row;
+        v.apply::<128>(|row, p| {
+            if row < rest {
+                return;
+            }
+            let checked = tables.check(rxs[row], lens[row], p);
+            done(
+                row,
+                tables.rewrite(rxs[row], tables.find(rxs[row], checked), p),
+            );
         });
         v.put(Col::TX, &mut self.tx);
         v.put(Col::LEN, &mut self.length);

@@ -298,39 +298,52 @@ impl Bench {
             Scenario::Bridge => self.bridge(args.macs().1)?,
             Scenario::Ip4 | Scenario::Ip6 => {}
         }
-        if args.style == Style::Rtc {
-            let table = self.stack.interfaces.borrow().table().clone();
-            let (fib4, fib6) = (
-                self.stack.fib.borrow().dataplane4(),
-                self.stack.fib.borrow().dataplane6(),
-            );
-            let shortest = match args.scenario {
-                Scenario::Xc => Some(0),
-                Scenario::L2xc | Scenario::Mix => Some(14),
-                _ => None,
-            };
-            let rx = self.stack.interfaces.borrow().index(RX_L2);
-            let bound = shortest.zip(rx.ok());
-            let bound = bound.map(|(shortest, rx)| Bound { rx: rx.0, shortest });
-            let size = args.vector_size as usize;
-            let make_table = table.clone();
-            let engine = self.stack.engine.clone();
-            let node = engine.borrow_mut().add(Rtc::NAME, move |_| {
-                Rtc::new(make_table.clone(), fib4.clone(), fib6.clone(), bound, size)
-            });
-            node.map_err(StackError::Graph)?;
-            self.settle();
-            // Must run before the scenario's patch, which consumes the packets.
-            let feature = ReceiveFeature::new(&engine, Rtc::NAME, &[]);
-            let feature = feature.map_err(StackError::Graph)?;
-            for name in [RX_L2, RX_IP4, RX_IP6] {
-                let index = self.stack.interfaces.borrow().index(name);
-                if let Ok(index) = index {
-                    feature.set(index, true).map_err(StackError::Graph)?;
-                }
-            }
-            self.settle();
+        match args.style {
+            Style::Rtc => self.run_to_completion::<1, 0>(args),
+            Style::Graph => Ok(()),
         }
+    }
+
+    /// Process packets in the node bench-rtc instead of the graph: each step of its loop has `STEP` packets, and prefetches those of the
+    /// step `AHEAD` steps later.
+    ///
+    /// # Errors
+    /// If the graph refuses the node.
+    pub fn run_to_completion<const STEP: usize, const AHEAD: usize>(
+        &mut self,
+        args: &Args,
+    ) -> Result<(), BenchError> {
+        let table = self.stack.interfaces.borrow().table().clone();
+        let (fib4, fib6) = (
+            self.stack.fib.borrow().dataplane4(),
+            self.stack.fib.borrow().dataplane6(),
+        );
+        let shortest = match args.scenario {
+            Scenario::Xc => Some(0),
+            Scenario::L2xc | Scenario::Mix => Some(14),
+            _ => None,
+        };
+        let rx = self.stack.interfaces.borrow().index(RX_L2);
+        let bound = shortest.zip(rx.ok());
+        let bound = bound.map(|(shortest, rx)| Bound { rx: rx.0, shortest });
+        let size = args.vector_size as usize;
+        let engine = self.stack.engine.clone();
+        let name = Rtc::<STEP, AHEAD>::NAME;
+        let node = engine.borrow_mut().add(name, move |_| {
+            Rtc::<STEP, AHEAD>::new(table.clone(), fib4.clone(), fib6.clone(), bound, size)
+        });
+        node.map_err(StackError::Graph)?;
+        self.settle();
+        // Must run before the scenario's patch, which consumes the packets.
+        let feature = ReceiveFeature::new(&engine, name, &[]);
+        let feature = feature.map_err(StackError::Graph)?;
+        for name in [RX_L2, RX_IP4, RX_IP6] {
+            let index = self.stack.interfaces.borrow().index(name);
+            if let Ok(index) = index {
+                feature.set(index, true).map_err(StackError::Graph)?;
+            }
+        }
+        self.settle();
         Ok(())
     }
 

@@ -36,6 +36,36 @@ impl Extent {
     }
 }
 
+/// One point.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct PointArgs {
+    /// Seconds of a repetition.
+    #[arg(long, default_value_t = 0.5, value_parser = seconds)]
+    pub seconds: f64,
+    /// Number of repetitions.
+    #[arg(long, default_value_t = 5, value_parser = repetitions)]
+    pub repetitions: usize,
+    /// What is measured: arguments of `volley bench`, or `latency LOAD`, `wake PPS`, `switch` and their arguments.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    pub args: Vec<String>,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|e| format!("{e}"))?;
+    match (0.001..=3_600.0).contains(&number) {
+        true => Ok(number),
+        false => Err("choose 0.001 to 3600".to_owned()),
+    }
+}
+
+fn repetitions(text: &str) -> Result<usize, String> {
+    let number: usize = text.parse().map_err(|e| format!("{e}"))?;
+    match (1..=1_000).contains(&number) {
+        true => Ok(number),
+        false => Err("choose 1 to 1000".to_owned()),
+    }
+}
+
 /// Commands of the lab.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
@@ -85,6 +115,20 @@ pub enum Command {
         /// Print JSON.
         #[arg(long)]
         json: bool,
+    },
+    /// Measure one point, and print its samples by metric as JSON.
+    Point(PointArgs),
+    /// Write synthetic routing tables, for measurements of whole daemons.
+    #[command(hide = true)]
+    Tables {
+        /// File of the IPv4 table.
+        ip4: PathBuf,
+        /// Number of its prefixes.
+        ip4_prefixes: usize,
+        /// File of the IPv6 table.
+        ip6: PathBuf,
+        /// Number of its prefixes.
+        ip6_prefixes: usize,
     },
     /// The benchmark, for processes that the lab starts.
     #[command(hide = true)]

@@ -1,5 +1,6 @@
 //! Record of the machine and the code that a run was made with.
 
+use crate::clock;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::process::Command;
@@ -26,6 +27,9 @@ pub struct Environment {
     /// Frequency of the time stamp counter in GHz.
     #[serde(default)]
     pub tsc_ghz: f64,
+    /// Clocks that this processor can have; empty if its clock cannot be set.
+    #[serde(default)]
+    pub clocks: String,
     /// Flags of the processor.
     pub flags: String,
     /// Version of the kernel.
@@ -57,6 +61,15 @@ fn last_allowed(status: &str) -> String {
     last.unwrap_or_default().to_owned()
 }
 
+/// The clocks that a processor can have, if its clock can be set.
+fn clocks(processor: &str) -> String {
+    let folder = processor.parse().ok().map(clock::folder);
+    match folder.and_then(|folder| clock::range(&folder)) {
+        Some((least, most)) => format!("{} to {} MHz", least / 1000, most / 1000),
+        None => String::new(),
+    }
+}
+
 fn git() -> String {
     let run = Command::new("git")
         .args(["describe", "--always", "--dirty", "--abbrev=12"])
@@ -74,6 +87,7 @@ impl Environment {
     pub fn now() -> Environment {
         let cpu = read("/proc/cpuinfo");
         let memory = read("/proc/meminfo");
+        let pinned = last_allowed(&read("/proc/self/status"));
         let pages = memory.lines().filter(|line| line.contains("Huge"));
         Environment {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -81,7 +95,8 @@ impl Environment {
             debug_build: cfg!(debug_assertions),
             processor: field(&cpu, "model name"),
             processors: std::thread::available_parallelism().map_or(1, usize::from),
-            pinned: last_allowed(&read("/proc/self/status")),
+            clocks: clocks(&pinned),
+            pinned,
             tsc_ghz: (volley_simd::cycles_per_second() / 1e6).round() / 1e3,
             flags: field(&cpu, "flags"),
             kernel: read("/proc/sys/kernel/osrelease"),

@@ -40,6 +40,9 @@ pub enum LabError {
     /// An argument cannot be used.
     #[error("{0}")]
     Argument(String),
+    /// A point could not be measured.
+    #[error("{0}")]
+    Point(String),
     /// A check of the self-test failed.
     #[error("{0}")]
     SelfTest(String),
@@ -79,7 +82,7 @@ impl LabError {
     /// Exit status of the process.
     pub fn status(&self) -> u8 {
         match self {
-            LabError::Points { .. } | LabError::SelfTest(_) => 2,
+            LabError::Points { .. } | LabError::Point(_) | LabError::SelfTest(_) => 2,
             LabError::Slower { .. } => 3,
             LabError::Interrupted { .. } => 130,
             _ => 1,

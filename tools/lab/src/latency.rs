@@ -34,6 +34,7 @@ fn frame(entry: &Entry, size: u32) -> Result<Frame, String> {
         destination: entry.address,
         addresses: 1,
         size: size.max(LEAST) as usize,
+        vlan: None,
     })
 }
 
@@ -78,6 +79,7 @@ fn add(samples: &mut Samples, latency: &Latency) {
         ("deviation", latency.deviation_us),
         ("median", latency.median_us),
         ("p99", latency.p99_us),
+        ("p99.9", latency.p999_us),
     ] {
         samples.entry(name.to_owned()).or_default().push(value);
     }
@@ -90,11 +92,7 @@ fn add(samples: &mut Samples, latency: &Latency) {
 pub fn measure(load: f64, args: &Args, length: Length) -> Result<Samples, String> {
     volley_bench::pin(None);
     let mut bed = Bed::new(args)?;
-    let most = Offer {
-        rate: None,
-        burst: 1,
-        packets: None,
-    };
+    let most = Offer::most();
     bed.run(&most, length.seconds);
     let rates = (0..3).map(|_| bed.run(&most, length.seconds).sent_pps);
     let most = rates.fold(0.0, f64::max);

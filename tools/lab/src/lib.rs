@@ -6,6 +6,7 @@
 
 mod allocation;
 mod args;
+mod clock;
 pub mod compare;
 mod environment;
 mod error;
@@ -19,6 +20,7 @@ mod method;
 mod plan;
 mod plot;
 mod plugin;
+mod points;
 pub mod report;
 pub mod run;
 pub mod samples;
@@ -26,13 +28,17 @@ pub mod search;
 pub mod series;
 pub mod stats;
 pub mod switch;
+mod tables;
 pub mod traffic;
+mod use_cases;
+mod wake;
 
 pub use args::Args;
 pub use environment::Environment;
 pub use error::LabError;
 
-use args::Command;
+use args::{Command, PointArgs};
+use meter::Meter;
 use run::Run;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -89,6 +95,13 @@ fn perform(command: Command) -> Result<(), LabError> {
             false => Err(LabError::Argument("the benchmark failed".to_owned())),
         },
         Command::SelfTest { json } => self_test(json),
+        Command::Point(args) => point(&args),
+        Command::Tables {
+            ip4,
+            ip4_prefixes,
+            ip6,
+            ip6_prefixes,
+        } => tables::write(&ip4, ip4_prefixes, &ip6, ip6_prefixes),
         Command::Compare { first, second } => {
             let compared = compare::compare(&Run::read(&first)?, &Run::read(&second)?);
             print!("{}", compared.text());
@@ -98,6 +111,21 @@ fn perform(command: Command) -> Result<(), LabError> {
             }
         }
     }
+}
+
+/// Measure one point, and print its samples by metric as JSON.
+fn point(args: &PointArgs) -> Result<(), LabError> {
+    let length = samples::Length {
+        seconds: args.seconds,
+        repetitions: args.repetitions,
+        ..level::Level::Quick.length()
+    };
+    let point = args.args.join(" ");
+    meter::Task::of(&point).map_err(LabError::Argument)?;
+    let measured = meter::Bench::default().measure(&point, length);
+    let samples = measured.map_err(LabError::Point)?;
+    println!("{}", serde_json::to_string(&samples).unwrap_or_default());
+    Ok(())
 }
 
 /// Check the generator and the sink.

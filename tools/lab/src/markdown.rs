@@ -3,9 +3,11 @@
 use crate::error::LabError;
 use crate::method;
 use crate::plot;
+use crate::points;
 use crate::report::{Part, parts, peers, shapes};
 use crate::run::Run;
 use crate::stats::Summary;
+use crate::use_cases;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -21,7 +23,10 @@ const PAGE: &str = "README.md";
 /// If a plot cannot be drawn, a file cannot be written, or the files are too large.
 pub fn write(run: &Run, dir: &Path) -> Result<PathBuf, LabError> {
     let parts = parts(run);
-    let mut files = vec![(PAGE.to_owned(), page(run, &parts))];
+    let mut files = vec![
+        (PAGE.to_owned(), page(run, &parts)),
+        (points::FILE.to_owned(), points::json(run)?),
+    ];
     for part in parts.iter().filter(|part| !part.series.is_empty()) {
         let plot = plot::svg(part.figure, &part.series)?;
         files.push((format!("{}.svg", part.figure.name), alone(&plot)));
@@ -60,7 +65,7 @@ fn page(run: &Run, parts: &[Part]) -> String {
     for part in parts {
         section(&mut text, part);
     }
-    text + "\n## Skipped peers\n\n" + &peers()
+    text + "\n" + &use_cases::markdown(run) + "\n## Skipped peers\n\n" + &peers()
 }
 
 fn section(text: &mut String, part: &Part) {
@@ -106,12 +111,15 @@ fn section(text: &mut String, part: &Part) {
     }
 }
 
-/// Median, with the range where there are several samples.
+/// Median, with mean and range where there are several samples.
 fn median(s: &Summary) -> String {
     match s.count {
         0 => format!("{:.2} (published)", s.median),
         1 => format!("{:.2}", s.median),
-        _ => format!("{:.2} ({:.2} to {:.2})", s.median, s.min, s.max),
+        _ => format!(
+            "{:.2} (mean {:.2}, {:.2} to {:.2})",
+            s.median, s.mean, s.min, s.max
+        ),
     }
 }
 
@@ -136,7 +144,7 @@ mod tests {
         }
         assert_eq!(
             std::fs::read_dir(&to).unwrap().count(),
-            run.figures().len() + 1
+            run.figures().len() + 2
         );
         assert!(text.contains("| MoonRoute | 4.66 (published) |"), "{text}");
     }

@@ -1,22 +1,22 @@
 //! Measures one point: the benchmark in this process, on a pinned thread; its events; or latencies.
 //!
 //! The arguments of a point are those of `volley bench`. A word in front of them chooses another measurement: `events`, `ipc`,
-//! `latency LOAD`, `clock MHZ`, `cores ALLOCATION`, `plugin SCENARIO`, `switch`.
+//! `latency LOAD`, `clock MHZ`, `cores ALLOCATION`, `loop STYLE`, `plugin SCENARIO`, `switch`, `wake PPS`, `generator`.
 
 use crate::allocation::{self, Allocation};
-use crate::switch::{Beds, Spec};
-use crate::{events, latency, plugin};
+use crate::switch::{self, Beds, Spec};
+use crate::traffic::Offer;
+use crate::{clock, events, latency, plugin, wake};
 use clap::ValueEnum;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use volley_bench::{Args, Command, CostKind, Report};
+use std::time::Duration;
+use volley_bench::{Args, BenchError, Command, CostKind, Report, Setup};
 
-pub use crate::samples::{Length, Samples, parse};
+pub use crate::samples::{Length, NODE, SHARE, Samples, TIME, parse};
 
-/// Prefix of the metrics of nodes: cycles per packet.
-pub const NODE: &str = "node ";
-/// Prefix of the metrics of nodes, sources and the loop: percent of all cycles.
-pub const SHARE: &str = "share ";
+/// Arguments of the measurement of generator and sink by themselves.
+pub const GENERATOR: &str = "generator";
 
 /// Something that measures points.
 pub trait Meter {
@@ -38,17 +38,53 @@ pub enum Task {
     PerCycle(String),
     /// Latency at this part of the largest rate.
     Latency(f64, Box<Args>),
-    /// The rate at this clock in MHz, derived from the cycles of the core.
+    /// The rate at this clock in MHz, derived from the cycles of the core where the clock cannot be set.
     Clock(f64, Box<Args>),
     /// The rate of workers whose threads have this allocation.
     Cores(Allocation, Box<Args>),
+    /// The benchmark packet by packet through the whole path, with this style of the loop.
+    Loop(Loop, Box<Args>),
     /// A scenario of the tutorial's plugin.
     Plugin(String),
     /// A switch that runs as a process.
     Switch(Box<Spec>),
+    /// The kernel's wake-up of a thread, so many times a second.
+    Wake(f64),
+    /// Generator and sink by themselves, in memory.
+    Generator,
+}
+
+/// Style of a loop over the packets of a vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Loop {
+    /// One packet a step.
+    Single,
+    /// One packet a step, those of later steps are prefetched.
+    Prefetch,
+    /// Four packets a step.
+    Unrolled,
+    /// Four packets a step, those of later steps are prefetched.
+    UnrolledPrefetch,
+}
+
+impl Loop {
+    /// Process packets in this style.
+    fn install(self, setup: &mut Setup, args: &Args) -> Result<(), BenchError> {
+        match self {
+            Loop::Single => setup.run_to_completion::<1, 0>(args),
+            Loop::Prefetch => setup.run_to_completion::<1, 8>(args),
+            Loop::Unrolled => setup.run_to_completion::<4, 0>(args),
+            Loop::UnrolledPrefetch => setup.run_to_completion::<4, 2>(args),
+        }
+    }
 }
 
 impl Task {
+    /// Whether a switch is measured that runs as a process.
+    pub fn is_switch(&self) -> bool {
+        matches!(self, Task::Switch(_))
+    }
+
     /// The task of a point.
     ///
     /// # Errors
@@ -63,12 +99,24 @@ impl Task {
         match word {
             "events" => parse(rest).map(|_| Task::Events(rest.to_owned())),
             "ipc" => parse(rest).map(|_| Task::PerCycle(rest.to_owned())),
+            GENERATOR => Ok(Task::Generator),
             "plugin" => Ok(Task::Plugin(rest.to_owned())),
+            "loop" => {
+                let (name, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+                Ok(Task::Loop(
+                    Loop::from_str(name, false)?,
+                    Box::new(parse(rest)?),
+                ))
+            }
             "cores" => {
                 let (name, rest) = rest.split_once(' ').unwrap_or((rest, ""));
                 let allocation = Allocation::from_str(name, false)?;
                 Ok(Task::Cores(allocation, Box::new(parse(rest)?)))
             }
+            "wake" => match rest.parse() {
+                Ok(pps) if (1.0..=1e5).contains(&pps) => Ok(Task::Wake(pps)),
+                _ => Err(format!("wake {rest}: choose 1 to 100000 times a second")),
+            },
             "switch" => Spec::of(rest).map(|spec| Task::Switch(Box::new(spec))),
             "latency" => valued().map(|(load, args)| Task::Latency(load, args)),
             "clock" => valued().map(|(clock, args)| Task::Clock(clock, args)),
@@ -121,8 +169,19 @@ impl Bench {
     }
 }
 
+/// The rate at this clock: measured where the clock of the processor can be set, else derived.
+fn at_clock(mhz: f64, args: Args, length: Length) -> Result<Samples, String> {
+    let processor = volley_graph::cores().last().copied().unwrap_or(0);
+    let held = clock::hold(&clock::folder(processor), mhz)?;
+    let samples = bench(args, length)?;
+    match held {
+        Some(_) => Ok(samples),
+        None => Ok(derived(mhz, &samples)),
+    }
+}
+
 /// The rate that a core with this clock would reach.
-fn at_clock(mhz: f64, samples: &Samples) -> Samples {
+fn derived(mhz: f64, samples: &Samples) -> Samples {
     let rates = |cycles: &Vec<f64>| cycles.iter().map(|c| mhz / c).collect();
     let derived = samples.get("together_core_cycles").map(rates);
     let derived = derived.map(|rates| ("mpps".to_owned(), rates));
@@ -138,10 +197,13 @@ impl Meter for Bench {
         }
         match task {
             Task::Bench(args) => bench(*args, length),
-            Task::Clock(mhz, args) => Ok(at_clock(mhz, &bench(*args, length)?)),
+            Task::Loop(style, args) => in_style(style, *args, length),
+            Task::Clock(mhz, args) => at_clock(mhz, *args, length),
             Task::Events(args) => self.events(&args, length),
             Task::PerCycle(args) => self.per_cycle(&args, length),
             Task::Switch(spec) => self.beds.measure(&spec, length),
+            Task::Generator => generator(length),
+            Task::Wake(pps) => on_thread(move || wake::measure(pps, length)),
             Task::Plugin(scenario) => plugin::measure(self.plugin.as_deref(), &scenario, length),
             Task::Cores(allocation, args) => {
                 on_thread(move || allocation::measure(allocation, *args, length))
@@ -149,6 +211,21 @@ impl Meter for Bench {
             Task::Latency(load, args) => on_thread(move || latency::measure(load, &args, length)),
         }
     }
+}
+
+/// Rates of generator and sink in memory, with packets of 64 bytes.
+fn generator(length: Length) -> Result<Samples, String> {
+    let mut mpps = Vec::new();
+    let mut rig = switch::memory()?;
+    // The first trial warms up.
+    for trial in 0..=length.repetitions {
+        let time = Duration::from_secs_f64(length.seconds);
+        let outcome = rig.run(&Offer::most(), time, &|| false);
+        let outcome = outcome.map_err(|e| e.to_string())?;
+        let pps = outcome.returned.map_or(0.0, |r| r.pps);
+        mpps.extend((trial > 0).then_some(pps / 1e6));
+    }
+    Ok(Samples::from([("mpps".to_owned(), mpps)]))
 }
 
 /// The measurements pin their thread.
@@ -185,10 +262,20 @@ fn bench(mut args: Args, length: Length) -> Result<Samples, String> {
     })
 }
 
+/// The benchmark with a style of the loop.
+fn in_style(style: Loop, mut args: Args, length: Length) -> Result<Samples, String> {
+    args.seconds = length.seconds;
+    args.repetitions = length.repetitions;
+    on_thread(move || {
+        let report = volley_bench::measure_with(&args, |setup| style.install(setup, &args));
+        Ok(samples(&report.map_err(|e| e.to_string())?))
+    })
+}
+
 fn samples(report: &Report) -> Samples {
     let of =
         |what: &dyn Fn(&volley_bench::Sample) -> f64| report.samples.iter().map(what).collect();
-    let metrics: [(&str, Vec<f64>); 9] = [
+    let metrics: [(&str, Vec<f64>); 10] = [
         (
             "per_ghz",
             of(&|s| 1e3 / (s.together_cycles_per_packet * s.core_cycles_per_tsc)),
@@ -199,6 +286,7 @@ fn samples(report: &Report) -> Samples {
             "core_cycles",
             of(&|s| s.cycles_per_packet * s.core_cycles_per_tsc),
         ),
+        ("together_cycles", of(&|s| s.together_cycles_per_packet)),
         (
             "together_core_cycles",
             of(&|s| s.together_cycles_per_packet * s.core_cycles_per_tsc),
@@ -243,6 +331,11 @@ mod tests {
         assert!(matches!(of("latency 0.5 --scenario ip4"), Task::Latency(load, _) if load == 0.5));
         assert!(matches!(of("clock 2600 --scenario ip4"), Task::Clock(mhz, _) if mhz == 2600.0));
         assert!(matches!(of("ipc --scenario ip4"), Task::PerCycle(_)));
+        assert!(matches!(
+            of("loop unrolled-prefetch --scenario ip6"),
+            Task::Loop(Loop::UnrolledPrefetch, _)
+        ));
+        assert!(matches!(of(GENERATOR), Task::Generator));
         assert!(matches!(of("plugin one"), Task::Plugin(name) if name == "one"));
         assert!(matches!(
             of("cores two-workers --scenario ip4"),
@@ -250,9 +343,11 @@ mod tests {
         ));
         for bad in [
             "cores three --scenario ip4",
+            "loop none --scenario ip4",
             "latency --scenario xc",
             "events --scenario none",
             "clock",
+            "wake 0",
         ] {
             assert!(Task::of(bad).is_err(), "{bad}");
         }
@@ -261,7 +356,7 @@ mod tests {
     #[test]
     fn a_rate_at_a_clock_is_derived_from_the_cycles() {
         let samples = Samples::from([("together_core_cycles".to_owned(), vec![50.0, 100.0])]);
-        assert_eq!(at_clock(2000.0, &samples)["mpps"], [40.0, 20.0]);
-        assert!(at_clock(2000.0, &Samples::new()).is_empty());
+        assert_eq!(derived(2000.0, &samples)["mpps"], [40.0, 20.0]);
+        assert!(derived(2000.0, &Samples::new()).is_empty());
     }
 }

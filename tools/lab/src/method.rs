@@ -1,6 +1,7 @@
 //! Method and noise of a run, in sentences.
 
 use crate::level::Level;
+use crate::meter::{GENERATOR, Task};
 use crate::run::{CONTROL, Record, Run};
 use crate::stats::Summary;
 use crate::switch::can_make_namespaces;
@@ -45,7 +46,8 @@ fn method(run: &Run) -> String {
 }
 
 fn noise(run: &Run) -> String {
-    let mut text = match run.drift() {
+    let mut text = generator(run);
+    text += &match run.drift() {
         None => "The control points were not both measured, so the noise of the run is unknown."
             .to_owned(),
         Some(drift) => format!(
@@ -90,6 +92,32 @@ fn noise(run: &Run) -> String {
     text
 }
 
+/// The rate of generator and sink by themselves, beside the largest rate of a switch.
+fn generator(run: &Run) -> String {
+    let control = run.records.iter().find(|r| r.series == GENERATOR);
+    let own = control.and_then(|r| Summary::of(r.samples.get("mpps")?));
+    let Some(own) = own else {
+        return "Generator and sink were not measured by themselves. ".to_owned();
+    };
+    let switches = run
+        .records
+        .iter()
+        .filter(|r| Task::of(&r.args).is_ok_and(|t| t.is_switch()));
+    let rates = switches.filter_map(|r| Some(Summary::of(r.samples.get("mpps")?)?.median));
+    let most = rates.fold(0.0, f64::max);
+    let most = match most > 0.0 {
+        true => format!(
+            "; the largest rate of a switch in this run is {most:.2} Mpps, {:.0} % of it",
+            most / own.median * 100.0
+        ),
+        false => String::new(),
+    };
+    format!(
+        "Generator and sink by themselves, in memory on one core, reach {:.2} Mpps with packets of 64 bytes ({:.2} to {:.2}){most}. ",
+        own.median, own.min, own.max
+    )
+}
+
 fn machine(run: &Run) -> String {
     let e = &run.plan.environment;
     let debug = match e.debug_build {
@@ -105,6 +133,10 @@ fn machine(run: &Run) -> String {
         Some(_) => "reserved",
         None => "unknown",
     };
+    let clocks = match e.clocks.as_str() {
+        "" => "cannot be set".to_owned(),
+        range => format!("can be set ({range})"),
+    };
     let user = match can_make_namespaces() {
         true => "",
         false => {
@@ -112,7 +144,7 @@ fn machine(run: &Run) -> String {
         }
     };
     format!(
-        "Machine: {}, {} processors, time stamp counter {} GHz, Linux {}, huge pages {pages}, load averages at the start {}.{user} Code: Volley {} {}.{debug}",
+        "Machine: {}, {} processors, time stamp counter {} GHz, the clock {clocks}, Linux {}, huge pages {pages}, load averages at the start {}.{user} Code: Volley {} {}.{debug}",
         e.processor, e.processors, e.tsc_ghz, e.kernel, e.load, e.version, e.git
     )
 }
@@ -126,7 +158,7 @@ mod tests {
     fn the_noise_is_computed_from_the_samples() {
         let dir = tempfile::tempdir().unwrap();
         let mut run = measured(dir.path(), 0.0);
-        let points = run.records.len() - 2;
+        let points = run.records.len() - 3;
         assert!(method(&run).contains(&format!("{points} points and {} repetitions", points * 10)));
         for record in &mut run.records {
             let cycles = record.samples.get_mut("cycles").unwrap();
@@ -139,6 +171,6 @@ mod tests {
         assert!(text.contains("50 % of the time counts"), "{text}");
         assert!(text.contains("The machine was busy"), "{text}");
         run.records.clear();
-        assert!(noise(&run).starts_with("The control points were not both measured"));
+        assert!(noise(&run).contains("The control points were not both measured"));
     }
 }

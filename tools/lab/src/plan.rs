@@ -23,6 +23,10 @@ const SWITCH: f64 = 1.0;
 const VNF: f64 = 0.3;
 /// Seconds until a switch of another project forwards.
 const PEER: f64 = 2.5;
+/// Trials of the searches of a point, of full length.
+const SEARCH: usize = 60;
+/// Seconds until a virtual machine with an emulated processor forwards.
+const GUEST: f64 = 20.0;
 /// Seconds until the benchmark has loaded a plugin.
 const PLUGIN: f64 = 0.8;
 
@@ -38,11 +42,16 @@ fn switch(spec: &Spec, length: Length) -> f64 {
         true => SWITCH,
         false => PEER,
     };
-    let trials = match spec.load {
-        Some(_) => 2 * length.repetitions,
-        None => length.repetitions + 1,
+    let trials = match (spec.load, spec.search) {
+        (Some(_), _) => 2 * length.repetitions,
+        (_, Some(_)) => SEARCH,
+        _ => length.repetitions + 1,
     };
-    start + VNF * f64::from(spec.vnfs) + (length.seconds + 0.03) * trials as f64
+    let vnf = match spec.guest {
+        true => GUEST,
+        false => VNF,
+    };
+    start + vnf * f64::from(spec.vnfs) + (length.seconds + 0.03) * trials as f64
 }
 
 /// Estimated seconds of a point.
@@ -54,6 +63,7 @@ pub fn seconds(args: &str, length: Length) -> f64 {
         Ok(Task::Events(_)) => CALLGRIND + table * 20.0 + 3.0 * length.counted as f64 / SIMULATED,
         Ok(Task::Latency(..)) => bench + length.seconds * (4.0 + length.repetitions as f64),
         Ok(Task::Switch(spec)) => switch(&spec, length),
+        Ok(Task::Generator) => (length.seconds + 0.03) * (1 + length.repetitions) as f64,
         Ok(Task::Plugin(_)) => PLUGIN + bench,
         _ => bench,
     }

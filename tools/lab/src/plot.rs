@@ -22,13 +22,18 @@ const ROW: i32 = 20;
 /// Part of the distance between two names that their bars take.
 const BARS: f64 = 0.76;
 /// Colours that are distinguishable without full colour vision (Okabe and Ito), on light and dark ground.
-const COLOURS: [RGBColor; 6] = [
+const COLOURS: [RGBColor; 11] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
     RGBColor(204, 121, 167),
     RGBColor(230, 159, 0),
     RGBColor(86, 180, 233),
+    RGBColor(117, 112, 179),
+    RGBColor(136, 136, 136),
+    RGBColor(153, 34, 68),
+    RGBColor(61, 107, 58),
+    RGBColor(150, 111, 51),
 ];
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -65,6 +70,7 @@ pub fn svg(figure: &Figure, series: &[Series]) -> Result<String, LabError> {
     let last = legend_places(&entries).last().map_or(0, |(_, y)| *y);
     let (head, body) = area.split_vertically(last + LEGEND / 2);
     let drawn = legend(&head, &entries).and_then(|()| match figure.x.scale {
+        _ if figure.is_distribution() => distribution(&body, figure, series),
         Scale::Log2 => {
             let x = (ends.0 * 0.9..ends.1 * 1.1).log_scale().base(2.0);
             draw(&body, figure, series, x, top)
@@ -203,6 +209,45 @@ where
         }
         ranges(&mut chart, one, shift)?;
         marks(&mut chart, figure, one, (shift, colour))?;
+    }
+    Ok(())
+}
+
+/// Curves of the parts of the packets by their times, which have a logarithmic scale.
+fn distribution(area: &Area<'_>, figure: &Figure, series: &[Series]) -> Result<(), String> {
+    let times = || {
+        series
+            .iter()
+            .flat_map(|s| &s.cells)
+            .map(|c| c.summary.median)
+    };
+    let least = times().filter(|t| *t > 0.0).fold(f64::INFINITY, f64::min);
+    let most = times().fold(least, f64::max);
+    let across = (least * 0.8..most * 1.25).log_scale();
+    let mut chart = ChartBuilder::on(area)
+        .margin(12)
+        .x_label_area_size(FOOT)
+        .y_label_area_size(64)
+        .build_cartesian_2d(across, 0.0..1.02)
+        .map_err(words)?;
+    chart
+        .configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .x_desc(figure.y.title)
+        .y_desc(figure.x.title)
+        .axis_desc_style(("sans-serif", 15))
+        .label_style(("sans-serif", 13))
+        .x_label_formatter(&number)
+        .y_label_formatter(&number)
+        .draw()
+        .map_err(words)?;
+    for (one, colour) in series.iter().zip(COLOURS.iter().cycle()) {
+        let cells = one.cells.iter().filter(|c| c.summary.median > 0.0);
+        let places = cells.map(|c| (c.summary.median, c.x));
+        let line = LineSeries::new(places.clone(), colour.stroke_width(2));
+        chart.draw_series(line).map_err(words)?;
+        let dots = places.map(|at| Circle::new(at, 3, colour.filled()));
+        chart.draw_series(dots).map_err(words)?;
     }
     Ok(())
 }

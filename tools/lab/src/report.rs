@@ -5,13 +5,19 @@ use crate::figure::shape::Shape;
 use crate::figure::{Figure, Scale, skipped_peers};
 use crate::method;
 use crate::plot;
+use crate::points;
 use crate::run::Run;
 use crate::series::{self, Series};
+use crate::use_cases;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
 const STYLE: &str = include_str!("report.css");
+const SCRIPT: &str = include_str!("report.js");
+/// What the script does, for the reader.
+const KEYS: &str =
+    "Keys: n and p focus the next and the previous figure, t opens and closes its table.";
 
 /// One figure with its curves.
 pub(crate) struct Part {
@@ -40,7 +46,7 @@ struct Json<'a> {
     not_measured: &'a [String],
 }
 
-/// Write `report.html`, `report.md`, `report.csv` and `report.json` into the folder of the run.
+/// Write `report.html`, `report.md`, `report.csv`, `report.json` and `points.json` into the folder of the run.
 ///
 /// # Errors
 /// If a plot cannot be drawn or a file cannot be written.
@@ -54,6 +60,7 @@ pub fn write(run: &Run) -> Result<(), LabError> {
         ("report.md", markdown(run, &parts)),
         ("report.csv", csv(&parts)),
         ("report.json", json),
+        (points::FILE, points::json(run)?),
     ] {
         let path = run.dir.join(name);
         let file = volley_file::create(&path);
@@ -141,6 +148,7 @@ impl Part {
         let figure = self.figure;
         let dots = match (figure.is_by_node(), figure.x.scale) {
             (true, _) => "Bars: sums over the repetitions.",
+            _ if figure.is_distribution() => "Points: medians of a quantile over the trials.",
             (_, Scale::Names) => "Bars: medians; lines: from the lowest to the highest repetition.",
             _ => "Points: medians; vertical lines: from the lowest to the highest repetition.",
         };
@@ -164,8 +172,11 @@ impl Part {
 fn html(run: &Run, parts: &[Part]) -> Result<String, LabError> {
     let mut page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>Volley lab</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>Volley lab</h1>\n<h2>Method and noise</h2>\n",
+         <title>Volley lab</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>Volley lab, {} run</h1>\n<p class=\"keys\">{KEYS}</p>\n",
+        run.plan.level.name()
     );
+    contents(&mut page, parts);
+    page += "<h2>Method and noise</h2>\n";
     for paragraph in method::paragraphs(run) {
         let _ = writeln!(page, "<p>{}</p>", escape(&paragraph));
     }
@@ -173,8 +184,9 @@ fn html(run: &Run, parts: &[Part]) -> Result<String, LabError> {
     for part in parts {
         let _ = writeln!(
             page,
-            "<tr><td><a href=\"#{0}\">{0}</a></td><td>{1}</td><td>{2}</td></tr>",
+            "<tr><td><a href=\"#{0}\">{0}</a></td><td class=\"{1}\">{2}</td><td>{3}</td></tr>",
             part.figure.name,
+            class(part),
             part.verdict(),
             escape(&part.shape.why)
         );
@@ -183,9 +195,59 @@ fn html(run: &Run, parts: &[Part]) -> Result<String, LabError> {
     for part in parts {
         section(&mut page, part)?;
     }
+    used(&mut page, run);
     skipped(&mut page);
-    page += "</main>\n</body>\n</html>\n";
+    let _ = write!(
+        page,
+        "</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n"
+    );
     Ok(page)
+}
+
+/// Links to the figures.
+fn contents(page: &mut String, parts: &[Part]) {
+    *page += "<nav aria-label=\"Figures\">\n";
+    for part in parts {
+        let _ = writeln!(
+            page,
+            "<a href=\"#{}\">{}: {}</a>",
+            part.figure.name,
+            part.figure.name,
+            escape(part.figure.title)
+        );
+    }
+    *page += "</nav>\n";
+}
+
+/// Class of a verdict, for its colour.
+fn class(part: &Part) -> &'static str {
+    match part.shape.agrees {
+        None => "open",
+        Some(_) => part.verdict(),
+    }
+}
+
+/// Table of the switches by use case.
+fn used(page: &mut String, run: &Run) {
+    let rows = use_cases::rows(run);
+    if rows.is_empty() {
+        return;
+    }
+    let _ = write!(
+        page,
+        "<section id=\"use-cases\">\n<h2>Use cases of switches</h2>\n<p>{}</p>\n<table>\n<tr><th>use case</th><th>unit</th><th>switches, best first</th></tr>\n",
+        escape(use_cases::NOTE)
+    );
+    for row in rows {
+        let _ = writeln!(
+            page,
+            "<tr><td>{}</td><td>{}</td><td>{}</td></tr>",
+            escape(row.name),
+            row.unit,
+            escape(&row.text())
+        );
+    }
+    *page += "</table>\n</section>\n";
 }
 
 /// Table of the peers that are not part of the run.
@@ -226,7 +288,7 @@ fn section(page: &mut String, part: &Part) -> Result<(), LabError> {
     );
     let _ = write!(
         page,
-        "<details>\n<summary>Table ({})</summary>\n<table>\n<tr><th>curve</th><th>position</th><th>median</th><th>minimum</th><th>maximum</th><th>95 % interval</th><th>samples</th></tr>\n",
+        "<details>\n<summary>Table ({})</summary>\n<table>\n<tr><th>curve</th><th>position</th><th>median</th><th>mean</th><th>minimum</th><th>maximum</th><th>95 % interval</th><th>samples</th></tr>\n",
         escape(figure.y.title)
     );
     for (name, cell) in part.cells() {
@@ -236,10 +298,11 @@ fn section(page: &mut String, part: &Part) -> Result<(), LabError> {
         });
         let _ = writeln!(
             page,
-            "<tr><td>{}</td><td>{}</td><td>{:.2}</td><td>{:.2}</td><td>{:.2}</td><td>{interval}</td><td>{}</td></tr>",
+            "<tr><td>{}</td><td>{}</td><td>{:.2}</td><td>{:.2}</td><td>{:.2}</td><td>{:.2}</td><td>{interval}</td><td>{}</td></tr>",
             escape(name),
             escape(&cell.label),
             s.median,
+            s.mean,
             s.min,
             s.max,
             samples(s.count)
@@ -260,13 +323,15 @@ fn samples(count: usize) -> String {
 fn markdown(run: &Run, parts: &[Part]) -> String {
     let paragraphs = method::paragraphs(run).join("\n\n");
     let mut text = format!("# Volley lab\n\n{paragraphs}\n\n{}", shapes(parts));
-    text += "\n| figure | not measured |\n|---|---|\n";
+    if parts.iter().any(|part| !part.reasons.is_empty()) {
+        text += "\n| figure | not measured |\n|---|---|\n";
+    }
     for part in parts {
         for why in &part.reasons {
             let _ = writeln!(text, "| {} | {why} |", part.figure.name);
         }
     }
-    text + "\n" + &peers()
+    text + "\n" + &use_cases::markdown(run) + "\n" + &peers()
 }
 
 /// The table of shapes as Markdown.
@@ -295,13 +360,13 @@ pub(crate) fn peers() -> String {
 }
 
 fn csv(parts: &[Part]) -> String {
-    let mut text = "figure,curve,x,label,unit,samples,min,q1,median,q3,max\n".to_owned();
+    let mut text = "figure,curve,x,label,unit,samples,min,q1,median,mean,q3,max\n".to_owned();
     for part in parts {
         for (name, cell) in part.cells() {
             let s = &cell.summary;
             let _ = writeln!(
                 text,
-                "{},{name},{},\"{}\",{},{},{},{},{},{},{}",
+                "{},{name},{},\"{}\",{},{},{},{},{},{},{},{}",
                 part.figure.name,
                 cell.x,
                 cell.label,
@@ -310,6 +375,7 @@ fn csv(parts: &[Part]) -> String {
                 s.min,
                 s.q1,
                 s.median,
+                s.mean,
                 s.q3,
                 s.max
             );
@@ -352,7 +418,8 @@ mod tests {
         let page = std::fs::read_to_string(dir.path().join("report.html")).unwrap();
         assert!(check_nesting(&page) > 200);
         let sections: Vec<&str> = page.split("<section ").skip(1).collect();
-        assert_eq!(sections.len(), run.figures().len() + 1);
+        // Behind the figures: use cases, skipped peers.
+        assert_eq!(sections.len(), run.figures().len() + 2);
         let skipped = sections.last().unwrap();
         let rows = skipped.matches("<tr><td>").count();
         assert_eq!(rows, skipped_peers().len());

@@ -7,7 +7,7 @@ use crate::environment::Environment;
 use crate::error::LabError;
 use crate::figure::{self, FIGURES, Figure, Point};
 use crate::level::{self, Level};
-use crate::meter::{Meter, Samples};
+use crate::meter::{self, Meter, Samples};
 use crate::plan::{self, Progress};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
@@ -162,16 +162,20 @@ impl Run {
     }
 
     fn tasks(&self) -> Vec<Task> {
-        let control = |x: f64, label: &str| Task {
+        let of = |series: &'static str, x: f64, label: &str, args: &str| Task {
             figure: CONTROL,
             point: Point {
-                series: CONTROL,
+                series,
                 x,
                 label: label.to_owned(),
-                args: CONTROL_ARGS.to_owned(),
+                args: args.to_owned(),
             },
         };
-        let mut tasks = vec![control(0.0, "start")];
+        let control = |x: f64, label: &str| of(CONTROL, x, label, CONTROL_ARGS);
+        let mut tasks = vec![
+            control(0.0, "start"),
+            of(meter::GENERATOR, 0.0, "in memory", meter::GENERATOR),
+        ];
         for figure in self.figures() {
             let points = figure.points_of(self.plan.level).into_iter();
             tasks.extend(points.map(|point| Task {
@@ -277,7 +281,7 @@ impl Run {
 
     /// Relative difference of the control points at the start and at the end; none if they were not measured.
     pub fn drift(&self) -> Option<f64> {
-        let control = self.records.iter().filter(|r| r.figure == CONTROL);
+        let control = self.records.iter().filter(|r| r.series == CONTROL);
         let medians: Vec<f64> = control
             .filter_map(|r| crate::stats::Summary::of(r.samples.get("cycles")?))
             .map(|s| s.median)
@@ -355,6 +359,9 @@ pub(crate) mod tests {
                 ("median".to_owned(), of(1.5)),
                 ("p90".to_owned(), of(2.5)),
                 ("p99".to_owned(), of(3.0)),
+                (format!("{}0.1", meter::TIME), of(1.2)),
+                (format!("{}0.5", meter::TIME), of(1.5)),
+                (format!("{}0.99", meter::TIME), of(3.0)),
                 ("gbps".to_owned(), of(4.0)),
                 ("per_ghz".to_owned(), of(4.0)),
                 ("clocks".to_owned(), of(50.0)),
@@ -386,7 +393,7 @@ pub(crate) mod tests {
         );
         let error = run.measure(&mut meter, &stop).unwrap_err();
         assert!(
-            matches!(error, LabError::Interrupted { left: 3, .. }),
+            matches!(error, LabError::Interrupted { left: 4, .. }),
             "{error}"
         );
         assert_eq!(error.status(), 130);
@@ -399,11 +406,11 @@ pub(crate) mod tests {
         assert_eq!(run.records.len(), 2);
         let mut meter = (Synthetic::default(), &NEVER);
         run.measure(&mut meter, &NEVER).unwrap();
-        assert_eq!(meter.0.calls, 3);
+        assert_eq!(meter.0.calls, 4);
         assert!(Run::read(dir.path()).unwrap().records == run.records);
         assert!(run.drift().unwrap() < 0.01);
         run.measure(&mut meter, &NEVER).unwrap();
-        assert_eq!(meter.0.calls, 3, "nothing is measured again");
+        assert_eq!(meter.0.calls, 4, "nothing is measured again");
     }
 
     #[test]

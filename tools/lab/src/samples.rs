@@ -12,6 +12,13 @@ pub use crate::level::Length;
 /// and the path batcher `path_cycles` only. The modules `events` and `latency` name theirs.
 pub type Samples = BTreeMap<String, Vec<f64>>;
 
+/// Prefix of the metrics of nodes: cycles per packet.
+pub const NODE: &str = "node ";
+/// Prefix of the metrics of nodes, sources and the loop: percent of all cycles.
+pub const SHARE: &str = "share ";
+/// Prefix of the metrics of a distribution of times: microseconds by the part of the packets that took no longer.
+pub const TIME: &str = "time ";
+
 #[derive(Parser)]
 struct Line {
     #[command(flatten)]

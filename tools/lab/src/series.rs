@@ -47,6 +47,15 @@ pub fn of(run: &Run, figure: &Figure) -> Vec<Series> {
                     cells.push((x, name.to_owned(), samples));
                 }
             }
+            prefix if figure.is_distribution() => {
+                for (metric, samples) in &record.samples {
+                    let part = metric.strip_prefix(prefix);
+                    let Some(part) = part.and_then(|p| p.parse::<f64>().ok()) else {
+                        continue;
+                    };
+                    cells.push((part, percent(part), samples));
+                }
+            }
             metric => {
                 let samples = record.samples.get(metric);
                 cells.extend(samples.map(|s| (record.x, record.label.clone(), s)));
@@ -76,6 +85,11 @@ pub fn of(run: &Run, figure: &Figure) -> Vec<Series> {
         series.cells.sort_by(|a, b| a.x.total_cmp(&b.x));
     }
     all
+}
+
+/// A part of the packets: `50 %`, `99.9 %`.
+fn percent(part: f64) -> String {
+    format!("{} %", (part * 1000.0).round() / 10.0)
 }
 
 /// Add the numbers of others, behind the last position of the figure.

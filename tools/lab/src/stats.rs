@@ -44,6 +44,8 @@ pub struct Summary {
     pub q1: f64,
     /// Median.
     pub median: f64,
+    /// Mean.
+    pub mean: f64,
     /// Upper quartile.
     pub q3: f64,
     /// Maximum.
@@ -60,6 +62,7 @@ impl Summary {
             min: value,
             q1: value,
             median: value,
+            mean: value,
             q3: value,
             max: value,
             interval: None,
@@ -74,6 +77,7 @@ impl Summary {
             min: *all.first()?,
             q1: quantile(&all, 0.25),
             median: quantile(&all, 0.5),
+            mean: all.iter().sum::<f64>() / all.len() as f64,
             q3: quantile(&all, 0.75),
             max: *all.last()?,
             interval: median_interval(&all),

@@ -169,7 +169,10 @@ fn a_sink_in_another_process_reads_one_way_times() {
 #[test]
 fn the_search_stops_at_the_largest_rate_of_a_port_in_memory() {
     let args = ["--rate", "5k", "--search", "--seconds", "0.2"];
-    let found = json(&generate(&args));
+    // A trial is refused if other programs keep the generator from sending in time.
+    let mut trials = (0..40).map(|_| generate(&args));
+    let done = trials.find(|output| output.status.success());
+    let found = json(&done.expect("the generator is late in all of forty trials"));
     assert_eq!(number(&found, "/bounds/0/lower"), 5_000.0, "{found}");
     assert_eq!(found.pointer("/bounds/0/upper"), Some(&Value::Null));
 }

@@ -183,6 +183,7 @@ const COMMANDS: &[(&str, &str, &str, View)] = &[
     ("sh ver brief", "version", "", View::Table),
     ("show process", "process", "", View::Table),
     ("show buffers", "buffers", "", View::Table),
+    ("show memory", "memory", "", View::Table),
     ("sh run", "runtime", "", View::Table),
     ("show runtime verbose", "runtime", "", View::Verbose),
     ("sh err", "errors", "", View::Table),

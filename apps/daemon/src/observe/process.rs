@@ -4,7 +4,7 @@ use crate::show::{ProcessReply, ThreadRow};
 use rustix::thread::CapabilitySet;
 
 /// A line of `/proc/.../status`.
-fn field<'a>(status: &'a str, name: &str) -> &'a str {
+pub(super) fn field<'a>(status: &'a str, name: &str) -> &'a str {
     let value = |line: &'a str| line.strip_prefix(name)?.strip_prefix(':');
     status.lines().find_map(value).map_or("", str::trim)
 }
@@ -48,9 +48,14 @@ fn landlock() -> &'static str {
     }
 }
 
+/// What the kernel says about this process.
+pub(super) fn own_status() -> String {
+    std::fs::read_to_string("/proc/self/status").unwrap_or_default()
+}
+
 /// The reply about this process.
 pub fn report() -> ProcessReply {
-    let own = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let own = own_status();
     let groups = field(&own, "Groups").split_whitespace();
     let threads = std::fs::read_dir("/proc/self/task");
     let threads = threads.into_iter().flatten().flatten();

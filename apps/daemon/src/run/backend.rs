@@ -4,8 +4,9 @@ use super::audit::{Attempt, Done};
 use super::commits::Commits;
 use super::large::{self, EVENTS, FEW, Lent, names_of, on_helper};
 use crate::limits::Admission;
+use crate::show::ShowMemory;
 use crate::stack::Stack;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::{Rc, Weak};
 use std::time::Duration;
@@ -17,14 +18,14 @@ use volley_cli::server::Pending;
 use volley_control::{
     Core, Executor, Probe, Progress, Report, State, Transaction, TransactionError, requests,
 };
-use volley_fib::Address;
+use volley_fib::{Address, Listing, ShowFib, ShowRouteCounters};
 use volley_http::RunningState;
 use volley_iface::MacAddress;
 use volley_lcp::LcpReply;
 use volley_lcp::{LcpResync, LcpTap, ShowLcp, ShowLcpAudit};
 use volley_model::{Applied, Client, IfAddress, Mac, ModelError, ObjectKind, Request};
 use volley_netlink::LcpSync;
-use volley_object::{Answer, Asked, FieldType, Instance, Object};
+use volley_object::{Answer, Asked, FieldType, Instance, Object, Query};
 use volley_tap::model::TapInterface;
 
 /// How long a worker may take to use a change.
@@ -35,6 +36,8 @@ const LOOK: Duration = Duration::from_millis(1);
 const SLICE: Duration = Duration::from_millis(5);
 /// Steps between two looks at the clock.
 const STEPS: usize = 32;
+/// Rows of a reply between two looks at the clock.
+const ROWS: usize = 128;
 
 /// The daemon's state, on the control thread.
 pub struct Daemon {
@@ -56,6 +59,8 @@ pub struct Daemon {
     pub(super) state_lock: Mutex<()>,
     /// The names of the objects of the desired state while a helper thread has it.
     lent: RefCell<Option<Lent>>,
+    /// About how many bytes the objects of the configuration took when `show memory` last read them.
+    configuration_bytes: Cell<u64>,
     me: Weak<Daemon>,
 }
 
@@ -72,6 +77,7 @@ impl Daemon {
             turn: Mutex::new(()),
             state_lock: Mutex::new(()),
             lent: RefCell::default(),
+            configuration_bytes: Cell::default(),
             me: me.clone(),
         })
     }
@@ -301,7 +307,14 @@ impl Daemon {
                 Ok(Answer::new::<ShowLcpAudit>(found)?)
             });
         }
+        if asked.is::<ShowMemory>() {
+            let answer = async move { self.memory() };
+            return Box::pin(self.stack.latencies.query.time(answer));
+        }
         let answer = async move {
+            if let Some(answer) = self.routes(&asked).await {
+                return answer;
+            }
             let answer = self.stack.query(&asked)?;
             let Some(mut lcp) = answer.get::<LcpReply>().cloned() else {
                 return Ok(answer);
@@ -310,6 +323,55 @@ impl Daemon {
             Ok(Answer::new::<ShowLcp>(lcp)?)
         };
         Box::pin(self.stack.latencies.query.time(answer))
+    }
+
+    /// The memory of the process. While a helper thread has the desired state, its size is that of the last reply: a page of metrics
+    /// must not wait for a large change.
+    fn memory(&self) -> Result<Answer, ModelError> {
+        if let Ok(_lock) = self.state_lock.try_lock() {
+            let bytes = self.core.borrow().state().bytes() as u64;
+            self.configuration_bytes.set(bytes);
+        }
+        let memory = self.stack.memory(self.configuration_bytes.get());
+        Ok(Answer::new::<ShowMemory>(memory)?)
+    }
+
+    /// The reply to a query for routes, in slices where they are many.
+    async fn listed<Q: Query<Reply = L::Reply>, L: Listing>(
+        &self,
+        mut list: L,
+    ) -> Result<Answer, ModelError> {
+        let is_large = list.count() > FEW;
+        let sort = move || {
+            list.sort();
+            list
+        };
+        let mut list = match is_large {
+            true => on_helper(sort).await?,
+            false => sort(),
+        };
+        let mut since = Instant::now();
+        while list.read(&self.stack.fib.borrow(), ROWS) {
+            if since.elapsed() > SLICE {
+                yield_now().await;
+                since = Instant::now();
+            }
+        }
+        Ok(Answer::new::<Q>(list.reply())?)
+    }
+
+    /// The reply to a query for routes, if it is one.
+    async fn routes(&self, asked: &Asked) -> Option<Result<Answer, ModelError>> {
+        if let Some(asked) = asked.get::<ShowFib>() {
+            let list = self.stack.fib.borrow().route_list(&asked);
+            return Some(match list {
+                Ok(list) => self.listed::<ShowFib, _>(list).await,
+                Err(error) => Err(error),
+            });
+        }
+        let asked = asked.get::<ShowRouteCounters>()?;
+        let list = self.stack.fib.borrow().counter_list(&asked);
+        Some(self.listed::<ShowRouteCounters, _>(list).await)
     }
 
     /// The desired state, between two transactions.

@@ -1,11 +1,13 @@
 //! Queries about the daemon and the engine: replies, text, and figures on the page of metrics.
 
 mod graph;
+mod memory;
 mod runtime;
 mod system;
 mod workers;
 
 pub use graph::*;
+pub use memory::*;
 pub use runtime::*;
 pub use system::*;
 pub use workers::*;
@@ -18,6 +20,7 @@ pub(crate) fn classes() -> Result<(), DefinitionError> {
     ShowVersion::query()?;
     ShowProcess::query()?;
     ShowBuffers::query()?;
+    ShowMemory::query()?;
     ShowRuntime::query()?;
     ShowErrors::query()?;
     ShowDrops::query()?;

@@ -73,4 +73,5 @@ pub use volley_simd::{
 };
 pub use volley_stack_sample::{SampleError, StackSample, StackSampler};
 pub use volley_tables::qsbr::Domain;
+pub use volley_tables::qsbr::GracePeriod;
 pub use volley_tables::qsbr::Guard;

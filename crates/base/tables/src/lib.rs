@@ -29,7 +29,7 @@ pub use lpm4::{Lpm4, Lpm4Snap, Lpm4View};
 pub use lpm6::{Lpm6, Lpm6Snap, Lpm6View};
 pub use mac::{MacSnap, MacTable, MacView};
 pub use pages::{Pages, Zeroed};
-pub use qsbr::{Domain, Guard, Publisher, Reader, Snap};
+pub use qsbr::{Domain, GracePeriod, Guard, Publisher, Reader, Snap};
 
 /// The largest leaf id a table can hold.
 pub const MAX_LEAF: u32 = (1 << 31) - 1;

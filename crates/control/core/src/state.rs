@@ -23,6 +23,12 @@ pub struct State {
     sets: HashMap<(Group, Values), (Arc<Set>, u32)>,
 }
 
+/// Entries of a tree's node, and how many are used when keys arrive in their order.
+const NODE_ENTRIES: usize = 11;
+const USED_ENTRIES: usize = 6;
+/// About what the value of an object takes that is not shared.
+const OWN_BYTES: usize = 512;
+
 impl PartialEq for State {
     fn eq(&self, other: &State) -> bool {
         self.objects == other.objects && self.in_order() == other.in_order()
@@ -245,6 +251,15 @@ impl State {
             let key = Key::object(object.key());
             self.swap(&key, Some(Value::Object(Arc::new(object))));
         }
+    }
+
+    /// About how many bytes the objects take: nodes of the tree as full as those of a tree that grew in order, and one value
+    /// for each object that shares none.
+    pub fn bytes(&self) -> usize {
+        let bulk: usize = self.sets.values().map(|(_, users)| *users as usize).sum();
+        let own = self.objects.len().saturating_sub(bulk) + self.sets.len();
+        self.objects.len() * size_of::<(Key, Value)>() * NODE_ENTRIES / USED_ENTRIES
+            + own * OWN_BYTES
     }
 
     /// Number of objects.

@@ -207,12 +207,15 @@ async fn exposition(caller: Caller) -> Answer {
     let asked = caller.ask(|api| {
         Box::pin(async move {
             let figures = metrics::Figures::gather(&*api).await;
-            Ok::<_, Problem>(figures.text())
+            Ok::<_, Problem>(figures)
         })
     });
+    let figures = asked.await?;
+    // The page may have a line for each of a million routes.
+    let page = elsewhere(move || figures.text()).await?;
     let kind = [(
         header::CONTENT_TYPE,
         "text/plain; version=0.0.4; charset=utf-8",
     )];
-    Ok((kind, asked.await?).into_response())
+    Ok((kind, page).into_response())
 }

@@ -30,6 +30,8 @@ pub struct Owners {
     verbs: BTreeMap<&'static str, Vec<Performer>>,
     /// The owner of the classes that objects bring, see [`volley_object::ClassDef::brought`].
     brought: Option<Owner>,
+    /// The owner of the verbs that objects bring.
+    brought_verbs: Option<Performer>,
 }
 
 impl Owners {
@@ -60,6 +62,14 @@ impl Owners {
         apply: impl FnMut(&ObjectKey, Option<&Instance>) -> Result<Applied, ModelError> + 'static,
     ) {
         self.brought = Some(Box::new(apply));
+    }
+
+    /// Makes `perform` the owner of all verbs that objects bring: it gets the parameters without their Rust types.
+    pub fn perform_brought(
+        &mut self,
+        perform: impl FnMut(&Invocation) -> Result<Applied, ModelError> + 'static,
+    ) {
+        self.brought_verbs = Some(Box::new(perform));
     }
 
     /// Registers a bulk class, if necessary, and its owner. `apply` gets one or more objects of a group, and carries out all of
@@ -154,6 +164,10 @@ impl Owners {
 
     /// Performs a verb.
     fn invoke(&mut self, invocation: &Invocation) -> Result<Applied, ModelError> {
+        if invocation.verb().def().class.brought.is_some() {
+            let owner = self.brought_verbs.as_mut();
+            return owner.map_or_else(|| Err(not_performed(invocation)), |it| it(invocation));
+        }
         let owners = self.verbs.get_mut(invocation.verb().name());
         let owners = owners.ok_or_else(|| not_performed(invocation))?;
         let mut all = owners.iter_mut();
@@ -196,7 +210,9 @@ impl Owners {
             names.find(|name| !self.all.contains_key(name) && !self.bulks.contains_key(name));
         let mut queries = classes.queries().map(|query| query.name());
         let query = queries.find(|name| !self.is_answered(name));
-        let mut verbs = classes.verbs().map(|verb| verb.name());
+        let own = classes.verbs();
+        let own = own.filter(|verb| verb.def().class.brought.is_none());
+        let mut verbs = own.map(|verb| verb.name());
         let verb = verbs.find(|name| !self.verbs.contains_key(name));
         let class = class.map(|name| format!("class {name}"));
         let class = class.or_else(|| query.map(|name| format!("query {name}")));

@@ -724,7 +724,7 @@ unsafe fn copy_out(packet: &[u8], into: *mut u8) {
     // SAFETY: each copy stays inside both.
     unsafe {
         if len < 64 {
-            return std::ptr::copy_nonoverlapping(from, into, len);
+            return volley_shm::copy(from, into, len);
         }
         let mut at = 0;
         while at + 64 <= len {

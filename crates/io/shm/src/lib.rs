@@ -30,7 +30,7 @@ mod sys;
 
 pub use event::Event;
 pub use limits::{Account, Limits};
-pub use sys::{Map, State, file as memory_file};
+pub use sys::{Map, State, copy, file as memory_file};
 
 use rustix::fs::FileType;
 use std::io;

@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
-use volley_shm::{Account, MapError, State};
+use volley_shm::{Account, MapError, State, copy};
 
 /// Shared memory, mapped for reading and writing.
 pub struct Map(volley_shm::Map);
@@ -189,43 +189,6 @@ impl<'a> View<'a> {
     #[inline(always)]
     pub fn prefetch_write(self, at: usize) {
         volley_graph::prefetch_write(self.base.wrapping_add(at));
-    }
-}
-
-/// Copy `n` bytes. Most packets are short, and a call costs more than copying 64 bytes.
-///
-/// # Safety
-/// `n` bytes can be read at `from` and written at `to`, and they do not overlap.
-#[inline(always)]
-unsafe fn copy(from: *const u8, to: *mut u8, n: usize) {
-    // SAFETY: the caller's contract; the two halves of each branch cover the `n` bytes and no more.
-    unsafe {
-        if !(8..=128).contains(&n) {
-            std::ptr::copy_nonoverlapping(from, to, n);
-        } else if n > 64 {
-            two::<64>(from, to, n);
-        } else if n > 32 {
-            two::<32>(from, to, n);
-        } else if n > 16 {
-            two::<16>(from, to, n);
-        } else {
-            two::<8>(from, to, n);
-        }
-    }
-}
-
-/// Copy `n` bytes, `N` to `2 * N` of them, as the first `N` and the last `N`.
-///
-/// # Safety
-/// As for [`copy`], and `n` is at least `N`.
-#[inline(always)]
-unsafe fn two<const N: usize>(from: *const u8, to: *mut u8, n: usize) {
-    // SAFETY: the caller's contract.
-    unsafe {
-        let first = from.cast::<[u8; N]>().read_unaligned();
-        let last = from.add(n - N).cast::<[u8; N]>().read_unaligned();
-        to.cast::<[u8; N]>().write_unaligned(first);
-        to.add(n - N).cast::<[u8; N]>().write_unaligned(last);
     }
 }
 

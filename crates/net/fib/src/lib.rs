@@ -27,6 +27,7 @@ mod show;
 mod source;
 mod upgrade;
 
+pub use control::{CounterList, Listing, RouteList};
 pub use error::FibError;
 pub use family::{Af, Family, Prefix, V4, V6};
 pub use model::{

@@ -362,6 +362,25 @@ impl IfTable {
         self.listeners.set(protocol, node, on)
     }
 
+    /// The node that receives the packets of an IP protocol for the router, if a feature listens to it.
+    #[inline(always)]
+    pub fn ip_listener(&self, family: Family, protocol: u8) -> Option<NodeId> {
+        self.listeners.node(Listened::Ip(family, protocol))
+    }
+
+    /// Makes `node` the listener of an IP protocol, or removes it. An error if another node listens to it. Listeners do not
+    /// receive ICMP, TCP and UDP.
+    pub fn listen_ip(
+        &self,
+        family: Family,
+        protocol: u8,
+        node: NodeId,
+        on: bool,
+    ) -> Result<(), ListenError> {
+        let protocol = Listened::Ip(family, protocol);
+        self.listeners.set(protocol, node, on)
+    }
+
     /// Whether an interface receives UDP datagrams to all hosts of the link on a port, for the listener there.
     pub fn hears_link(&self, interface: u32, family: Family, port: u16) -> bool {
         let heard = self.slot(interface).link_listeners.load(Relaxed);

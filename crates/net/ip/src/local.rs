@@ -23,12 +23,25 @@ pub trait Deliver: Family {
 
     /// Offset of the UDP header of a packet that only [`Count::PortUnreachable`] refuses.
     fn udp_at(bytes: &[u8]) -> usize;
+
+    /// The protocol of a packet that only [`Count::ProtocolUnreachable`] refuses, and its offset.
+    fn protocol(bytes: &[u8]) -> (u8, usize);
 }
 
 /// The node of the feature that listens on the UDP port of such a packet, and the offset of the UDP header.
 pub fn listener<F: Deliver>(table: &IfTable, packet: &PacketView<'_>) -> Option<(NodeId, usize)> {
     let at = F::udp_at(packet.bytes());
     let node = table.udp_listener(F::AF, be16(packet.bytes(), at + 2))?;
+    Some((node, at))
+}
+
+/// The node of the feature that listens to the protocol of such a packet, and the offset of what is behind the IP headers.
+pub fn protocol_listener<F: Deliver>(
+    table: &IfTable,
+    packet: &PacketView<'_>,
+) -> Option<(NodeId, usize)> {
+    let (protocol, at) = F::protocol(packet.bytes());
+    let node = table.ip_listener(F::AF, protocol)?;
     Some((node, at))
 }
 
@@ -82,6 +95,10 @@ impl Deliver for V4 {
         bytes.first().map_or(0, |b| usize::from(b & 15) * 4)
     }
 
+    fn protocol(bytes: &[u8]) -> (u8, usize) {
+        (bytes.get(9).copied().unwrap_or(0), V4::udp_at(bytes))
+    }
+
     fn refusal(packet: &PacketView<'_>) -> Option<Count> {
         let bytes = packet.bytes();
         let at = bytes.first().map_or(0, |b| usize::from(b & 15) * 4);
@@ -107,7 +124,11 @@ impl Deliver for V4 {
 
 impl Deliver for V6 {
     fn udp_at(bytes: &[u8]) -> usize {
-        upper(bytes).map_or(0, |found| found.at)
+        V6::protocol(bytes).1
+    }
+
+    fn protocol(bytes: &[u8]) -> (u8, usize) {
+        upper(bytes).map_or((0, 0), |found| (found.proto, found.at))
     }
 
     fn refusal(packet: &PacketView<'_>) -> Option<Count> {

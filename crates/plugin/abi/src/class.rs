@@ -2,12 +2,12 @@
 //! wrote them.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use volley_object::{
     Brought, ClassDef, DefinitionError, Effect, FieldDef, FieldType, Kind, Place, Reference,
-    Strength, Value,
+    Strength, Value, VerbDef,
 };
 
 /// The text for the lifetime of the process.
@@ -313,6 +313,27 @@ pub fn described(json: &Json, by: (&str, &str)) -> Result<ClassDef, DefinitionEr
         instead: pairs_kept(&text.instead),
         brought: Some(brought),
         ..ClassDef::new(kept(&text.name), kept(&text.doc))
+    })
+}
+
+/// The definition of a verb in JSON, as [`describe`].
+pub fn describe_verb(verb: &VerbDef) -> Result<Json, DefinitionError> {
+    if verb.for_all {
+        return Err(DefinitionError::new(verb.class.name, not_there("for_all")).of("verb"));
+    }
+    let class = describe(&verb.class).map_err(|why| why.of("verb"))?;
+    Ok(json!({ "class": class, "configure": verb.configure }))
+}
+
+/// The definition of a verb that an object brings, from JSON of [`describe_verb`].
+pub fn described_verb(json: &Json, by: (&str, &str)) -> Result<VerbDef, DefinitionError> {
+    let mut class = described(&json["class"], by).map_err(|why| why.of("verb"))?;
+    // Only objects have an order.
+    class.after.clear();
+    Ok(VerbDef {
+        class,
+        configure: json["configure"].as_bool().unwrap_or(true),
+        for_all: false,
     })
 }
 

@@ -17,7 +17,7 @@ pub enum Outcome {
     /// The argument, before the call.
     Asked(Host),
     /// The plugin is ready.
-    Ready(Plugin),
+    Ready(Box<Plugin>),
     /// The plugin refused, or panicked: one sentence.
     Failed(String),
 }
@@ -42,7 +42,7 @@ pub fn enter(
         Ok(plugin)
     }));
     *outcome = match done {
-        Ok(Ok(plugin)) => Outcome::Ready(plugin),
+        Ok(Ok(plugin)) => Outcome::Ready(Box::new(plugin)),
         Ok(Err(RegisterError(why))) => Outcome::Failed(why),
         Err(payload) => {
             let text = panic_text(&*payload);

@@ -12,21 +12,28 @@ mod allocator;
 mod class;
 mod entry;
 mod fingerprint;
+mod graph;
+mod guarded;
 mod host;
+mod metric;
 mod object;
 mod plugin;
 mod scenario;
 mod task;
+mod verb;
 
 pub use allocator::{HostAllocator, HostCalls};
-pub use class::{describe, described};
+pub use class::{describe, describe_verb, described, described_verb};
 pub use entry::{ENTRY, Entry, Outcome, enter};
 pub use fingerprint::{FINGERPRINT, Fingerprint, Mismatch};
+pub use graph::{PluginArc, PluginEdge, PluginListener, PluginProtocol};
 pub use host::{Host, HostInterface, HostServices, LogLevel, NoServices};
+pub use metric::PluginMetric;
 pub use object::PluginClass;
 pub use plugin::{Plugin, PluginFeature, RegisterError};
 pub use scenario::{Published, Scenario};
 pub use task::PluginTask;
+pub use verb::PluginVerb;
 
 /// Make a crate a plugin. The argument is a function `fn(&mut Plugin) -> Result<(), RegisterError>`, which adds nodes and
 /// features.

@@ -1,11 +1,10 @@
 //! Classes of objects of a plugin. Definitions and objects cross the boundary as JSON: each side reads them by its own types.
 
 use crate::class::describe;
+use crate::guarded::guarded;
 use crate::plugin::RegisterError;
 use serde_json::{Map, Value as Json, json};
 use std::fmt::Display;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use volley_graph::panic_text;
 use volley_object::{Class, Instance, Object, ObjectKey};
 
 /// Carries out a change, in JSON.
@@ -25,15 +24,9 @@ impl PluginClass {
         let definition = describe(&T::definition())?.to_string();
         let class = Class::alone(T::definition())?;
         let apply = move |change: &str| {
-            let done = catch_unwind(AssertUnwindSafe(|| {
+            guarded(|| {
                 let (key, now) = read::<T>(&class, change)?;
                 apply(&key, now).map_err(|why| why.to_string())
-            }));
-            done.unwrap_or_else(|payload| {
-                let text = panic_text(&*payload);
-                // Dropping the payload of a panic may panic again.
-                std::mem::forget(payload);
-                Err(format!("the plugin panicked: {text}"))
             })
         };
         Ok(PluginClass {

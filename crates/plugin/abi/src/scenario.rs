@@ -1,7 +1,7 @@
 //! Benchmarks that a plugin offers: `volley bench plugin FILE` runs them.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use volley_graph::panic_text;
+use crate::guarded::guarded;
+use std::path::PathBuf;
 
 /// Returns the commands of a scenario.
 type Setup = dyn Fn() -> Result<Vec<String>, String>;
@@ -23,6 +23,10 @@ pub struct Scenario {
     pub edits: Vec<String>,
     /// Figures that others have published for the same work.
     pub published: Vec<Published>,
+    /// Whether the router does the same work without the node: the benchmark also measures it with the feature disabled.
+    pub is_native: bool,
+    /// Files that the commands read, which are removed when the commands are done.
+    pub files: Vec<PathBuf>,
     setup: Box<Setup>,
 }
 
@@ -50,20 +54,15 @@ impl Scenario {
             template: "eth src 02:00:00:00:00:99 dst 02:00:00:00:00:01 / ip4 src 10.0.0.9 dst 10.0.1.2 ttl 64 / udp sport 1234 dport 80".to_owned(),
             edits: Vec::new(),
             published: Vec::new(),
+            is_native: false,
+            files: Vec::new(),
             setup: Box::new(|| Ok(Vec::new())),
         }
     }
 
     /// Commands that create the plugin's objects, before the feature is enabled.
     pub fn commands(mut self, make: impl Fn() -> Vec<String> + 'static) -> Self {
-        self.setup = Box::new(move || {
-            catch_unwind(AssertUnwindSafe(&make)).map_err(|payload| {
-                let text = panic_text(&*payload);
-                // Dropping the payload of a panic may panic again.
-                std::mem::forget(payload);
-                format!("the plugin panicked: {text}")
-            })
-        });
+        self.setup = Box::new(move || guarded(|| Ok(make())));
         self
     }
 

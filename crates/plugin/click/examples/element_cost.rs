@@ -3,6 +3,9 @@
 //! `element_cost` prints a line for each element: the name, the packets, and the nanoseconds of the rounds. The first line is that
 //! of the graph without an element. `cargo xtask show nodes --only click` runs it under callgrind, which counts the
 //! instructions of each call of `measured`.
+//!
+//! `element_cost router [LEVEL]` runs `router.click`, Click's IP router for two interfaces, and prints the packets that it forwarded,
+//! the TSC cycles of the rounds, and those of the source (`--only click-speed`).
 #![forbid(unsafe_code)]
 
 use std::path::Path;
@@ -12,12 +15,14 @@ use volley_click::graph::{Environment, build};
 use volley_click::{Live, Spec};
 use volley_click_lang::Source;
 use volley_graph::buf::Pool;
-use volley_graph::{Clock, Domain, Engine, Level, Settings, Worker};
+use volley_graph::{Clock, Domain, Engine, Level, Settings, Worker, cycles};
 
 /// Packets of a vector.
 const SIZE: usize = 256;
 /// Rounds before those that are measured, and those.
 const ROUNDS: (usize, usize) = (20, 50);
+/// Rounds of the router.
+const LONG: usize = 2_000;
 
 /// A frame with a datagram of UDP, and one with an ARP request.
 const UDP: &str = "0200000000020200000000010800450000320007000040116\
@@ -102,6 +107,28 @@ const GRAPHS: &[(&str, &str)] = &[
     ("Meter", "> e :: Meter(1000) -> Discard; e [1] -> Discard;"),
     ("Paint", "> Paint(1) -> Discard;"),
     ("PaintTee", "> PaintTee(1) -> Discard;"),
+    ("PrioSched", "> Queue -> PrioSched -> Unqueue -> Discard;"),
+    (
+        "SimplePrioSched",
+        "> Queue -> SimplePrioSched -> Unqueue -> Discard;",
+    ),
+    (
+        "StrideSched",
+        "> Queue -> StrideSched(1) -> Unqueue -> Discard;",
+    ),
+    ("DRRSched", "> Queue -> DRRSched -> Unqueue -> Discard;"),
+    (
+        "TCPRewriter",
+        "> TCPRewriter(pattern 192.0.2.1 1024-65535 - - 0 0) -> Discard;",
+    ),
+    (
+        "UDPRewriter",
+        "> UDPRewriter(pattern 192.0.2.1 1024-65535 - - 0 0) -> Discard;",
+    ),
+    (
+        "PullTee",
+        "> Queue -> e :: PullTee -> Unqueue -> Discard; e [1] -> Discard;",
+    ),
     ("PullNull", "> Queue -> PullNull -> Unqueue -> Discard;"),
     ("Queue", "> Queue -> Unqueue -> Discard;"),
     ("RandomSample", "> RandomSample(0.5) -> Discard;"),
@@ -147,9 +174,17 @@ const GRAPHS: &[(&str, &str)] = &[
     ("VLANEncap", "> VLANEncap(VLAN_ID 7) -> Discard;"),
 ];
 /// Elements that no graph without interfaces and files has, or that make packets without end.
-const OTHERS: [&str; 8] = [
+const OTHERS: [&str; 16] = [
     "FromDevice",
+    "PollDevice",
     "ToDevice",
+    "ToHost",
+    "ToHostSniffers",
+    "AddressInfo",
+    "IPRewriterPatterns",
+    "ScheduleInfo",
+    "FastUDPSource",
+    "TimedSink",
     "FromDump",
     "ToDump",
     "InfiniteSource",
@@ -193,12 +228,19 @@ fn measured(worker: &mut Worker) -> usize {
     worker.steps(ROUNDS.1)
 }
 
-fn run(name: &str, graph: &str) -> Result<String, String> {
+/// A graph on a worker.
+struct Bench {
+    engine: Engine,
+    worker: Worker,
+    live: Live,
+}
+
+fn bench(name: &str, text: String, level: Level) -> Result<Bench, String> {
     let failed = |error: &dyn std::fmt::Display| format!("{name}: {error}");
     let settings = Settings {
         vector_size: SIZE,
         buffers: 4096,
-        level: Level::detect(),
+        level,
         workers: 1,
         clock: Clock::system(),
     };
@@ -213,12 +255,21 @@ fn run(name: &str, graph: &str) -> Result<String, String> {
         vector_size: SIZE,
     };
     let mut live = Live::new(&domain);
-    let source = Source::new(name, with_source(graph));
+    let source = Source::new(name, text);
     let graph = build(&source, &environment, &live).map_err(|error| failed(&error))?;
     live.change(&mut engine, graph)
         .map_err(|error| failed(&error))?;
     let mut workers = engine.build().map_err(|error| failed(&error))?;
-    let worker = workers.first_mut().ok_or("there is no worker")?;
+    Ok(Bench {
+        engine,
+        worker: workers.pop().ok_or("there is no worker")?,
+        live,
+    })
+}
+
+fn run(name: &str, graph: &str) -> Result<String, String> {
+    let mut bench = bench(name, with_source(graph), Level::detect())?;
+    let worker = &mut bench.worker;
     worker.steps(ROUNDS.0);
     let begin = Instant::now();
     let packets = measured(worker);
@@ -227,6 +278,40 @@ fn run(name: &str, graph: &str) -> Result<String, String> {
         return Err(format!("{name}: only {packets} packets"));
     }
     Ok(format!("{name} {} {took}", ROUNDS.1 * SIZE))
+}
+
+/// The router: packets, cycles of the rounds, cycles of the source.
+fn router(level: Level) -> Result<String, String> {
+    let mut bench = bench("router", include_str!("router.click").to_owned(), level)?;
+    let source = |bench: &Bench| {
+        let nodes = bench.engine.runtime(0);
+        let found = nodes.iter().find(|it| it.name == "click/source");
+        found.map_or(0, |it| it.clocks)
+    };
+    let forwarded = |bench: &Bench| {
+        let mut all = bench.live.placed();
+        let out = all.find(|it| it.name == "out1");
+        let count = out.and_then(|it| it.read("count").ok());
+        count.and_then(|it| it.parse::<usize>().ok()).unwrap_or(0)
+    };
+    bench.worker.steps(ROUNDS.0);
+    let before = (source(&bench), forwarded(&bench));
+    let begin = cycles();
+    let (mut packets, mut rounds) = (0, 0);
+    while rounds < LONG {
+        packets += measured(&mut bench.worker);
+        rounds += ROUNDS.1;
+    }
+    let all = cycles() - begin;
+    let (of_source, passed) = (source(&bench) - before.0, forwarded(&bench) - before.1);
+    // A packet counts when the source makes it, and when the queue releases it.
+    match 2 * passed == packets {
+        true => Ok(format!("router {passed} {all} {of_source}")),
+        false => Err(format!(
+            "router: {passed} of {} packets passed",
+            packets / 2
+        )),
+    }
 }
 
 fn all() -> Result<(), String> {
@@ -238,7 +323,16 @@ fn all() -> Result<(), String> {
 }
 
 fn main() -> ExitCode {
-    match all() {
+    let mut words = std::env::args().skip(1);
+    let done = match words.next().as_deref() {
+        Some("router") => {
+            let level = words.next().map_or(Ok(Level::detect()), |it| it.parse());
+            let level = level.map_err(|error| error.to_string());
+            level.and_then(router).map(|line| println!("{line}"))
+        }
+        _ => all(),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");

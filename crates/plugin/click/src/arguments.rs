@@ -1,5 +1,6 @@
 //! Arguments of elements: texts to values, by the declaration of the class.
 
+use crate::names::{Names, Wanted};
 use crate::spec::{Argument, Kind, Need, Spec};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -23,12 +24,16 @@ pub struct Arguments {
     values: BTreeMap<&'static str, Value>,
     /// Those of [`Need::Rest`].
     rest: Vec<String>,
+    names: Names,
 }
 
 impl Arguments {
     /// Read arguments by the declaration of a class.
-    pub fn read(spec: &Spec, texts: &[String]) -> Result<Arguments, String> {
-        let mut all = Arguments::default();
+    pub fn read(spec: &Spec, texts: &[String], names: &Names) -> Result<Arguments, String> {
+        let mut all = Arguments {
+            names: names.clone(),
+            ..Arguments::default()
+        };
         let mut by_position = spec
             .arguments
             .iter()
@@ -45,11 +50,16 @@ impl Arguments {
                     all.put(spec, argument, text)?;
                 }
             } else if has_rest {
-                all.rest.push(text.clone());
+                let wanted = match spec.arguments.iter().any(|it| it.kind == Kind::Stations) {
+                    true => Wanted::Both,
+                    false => Wanted::Address,
+                };
+                all.rest.push(names.spread(text, wanted));
             } else {
                 return Err(surplus(spec, text));
             }
         }
+        all.add_mac(spec, texts);
         let missing = spec
             .arguments
             .iter()
@@ -65,8 +75,29 @@ impl Arguments {
         }
     }
 
+    /// A name of AddressInfo that gives an address gives the MAC address too, where that is missing.
+    fn add_mac(&mut self, spec: &Spec, texts: &[String]) {
+        let mut macs = spec.arguments.iter();
+        let missing = macs.find(|it| {
+            it.kind == Kind::Ethernet
+                && it.need == Need::Required
+                && !self.values.contains_key(it.name)
+        });
+        let found = texts.iter().find_map(|text| self.names.mac_of(text.trim()));
+        if let (Some(argument), Some(mac)) = (missing, found.as_deref().and_then(ethernet)) {
+            self.values.insert(argument.name, Value::Ethernet(mac));
+        }
+    }
+
     fn put(&mut self, spec: &Spec, argument: &Argument, text: &str) -> Result<(), String> {
-        let value = value(argument.kind, text).ok_or_else(|| {
+        let named = match argument.kind {
+            Kind::Address => self.names.address_of(text),
+            Kind::Prefix => self.names.prefix_of(text),
+            Kind::Ethernet | Kind::Device => self.names.mac_of(text),
+            Kind::Words => Some(self.names.spread(text, Wanted::Address)),
+            _ => None,
+        };
+        let value = value(argument.kind, named.as_deref().unwrap_or(text)).ok_or_else(|| {
             format!(
                 "the argument {} of {} must be {}, not '{text}'",
                 argument.name,
@@ -225,8 +256,8 @@ fn value(kind: Kind, text: &str) -> Option<Value> {
             Value::Prefix(address, len)
         }
         Kind::Ethernet => Value::Ethernet(ethernet(text)?),
-        Kind::Text => Value::Text(text.to_owned()),
-        Kind::Words => Value::Text(text.to_owned()),
+        Kind::Text | Kind::Device => Value::Text(text.to_owned()),
+        Kind::Words | Kind::Stations => Value::Text(text.to_owned()),
         Kind::Bytes => Value::Bytes(bytes(text)),
     })
 }

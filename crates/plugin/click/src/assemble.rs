@@ -1,7 +1,8 @@
 //! Nodes with edges for the elements of a graph.
 
 use crate::columns::{self, PORT, PORT_SHIFT};
-use crate::element::{Each, Element, Verdict};
+use crate::element::{Each, Element, Fast, Reason, Verdict};
+use crate::fast::ETHERNET;
 use crate::graph::{Environment, Graph};
 use crate::member::{Device, Member, Wires};
 use crate::node::each::EachNode;
@@ -9,12 +10,19 @@ use crate::node::make::MakeNode;
 use crate::node::queue::QueueNode;
 use crate::node::source::SourceNode;
 use crate::pace::Pace;
+use crate::packet::{strip, u16_at};
+use crate::turn::{Feeder, Turn};
+use std::sync::Arc;
 use volley_click_lang::{Mode, Network, Port, Wiring};
 use volley_graph::{Col, DROP_NODE, Packet, WiredNode};
 use volley_tables::Publisher;
+use volley_wire::ethertype;
 
 /// The node behind ToDevice.
 const OUTPUT: &str = "interface-output";
+
+/// The nodes behind ToHost: those of IPv4, IPv6 and ARP.
+const HOST: [&str; 3] = ["ip4-input", "ip6-input", "arp-input"];
 
 /// The name of an element's node.
 fn node_name(element: &str) -> String {
@@ -51,17 +59,78 @@ impl Each for Transmit {
     }
 }
 
+/// Gives frames to the node of their EtherType.
+struct ToHost;
+
+impl Each for ToHost {
+    fn packet(&mut self, packet: &mut Packet<'_>, _: u64) -> Verdict {
+        let kind = u16_at(packet.bytes(), 12);
+        let kinds = [ethertype::IP4, ethertype::IP6, ethertype::ARP];
+        match kinds.iter().position(|it| *it == kind) {
+            Some(port) if strip(packet, ETHERNET) => Verdict::port(port),
+            _ => Verdict::drop(Reason::Unmatched),
+        }
+    }
+}
+
 /// Passes packets.
 struct Pass;
 
 impl Each for Pass {
+    fn fast(&self) -> Fast {
+        Fast::Pass
+    }
+
     fn packet(&mut self, _: &mut Packet<'_>, _: u64) -> Verdict {
         Verdict::port(0)
     }
 }
 
+/// The queues in front of an input, each with the limits up to it on one path. `seen`: elements that are not inspected again,
+/// because there may be too many paths to follow each.
+fn feeders(input: &Port, wiring: &Wiring, members: &[Member], seen: &mut [bool]) -> Vec<Feeder> {
+    let mut all = Vec::new();
+    for (at, _) in &input.peers {
+        if std::mem::replace(&mut seen[*at], true) {
+            continue;
+        }
+        let member = &members[*at];
+        if member.capacity.is_some() {
+            all.push(Feeder {
+                cells: member.placed.cells.clone(),
+                paces: Vec::new(),
+            });
+            continue;
+        }
+        for input in &wiring.inputs[*at] {
+            let behind = feeders(input, wiring, members, seen).into_iter();
+            all.extend(behind.map(|mut it| {
+                it.paces.extend(member.pace.clone());
+                it
+            }));
+        }
+    }
+    all
+}
+
+/// The scheduler of each element that is one.
+fn turns(wiring: &Wiring, members: &[Member]) -> Vec<Option<Arc<Turn>>> {
+    let turn = |(number, member): (usize, &Member)| {
+        let inputs = wiring.inputs[number].iter();
+        let seen = || vec![false; members.len()];
+        let feeders = inputs.map(|it| feeders(it, wiring, members, &mut seen()));
+        Some(Arc::new(Turn::new(member.turn.clone()?, feeders.collect())))
+    };
+    members.iter().enumerate().map(turn).collect()
+}
+
 /// The limits between a queue and its reader, the reader's included.
-fn paces(queue: usize, wiring: &Wiring, members: &[Member]) -> Vec<Pace> {
+fn paces(
+    queue: usize,
+    wiring: &Wiring,
+    members: &[Member],
+    turns: &[Option<Arc<Turn>>],
+) -> Vec<Pace> {
     let mut all = Vec::new();
     let mut at = queue;
     // Each element is passed once at most.
@@ -72,10 +141,13 @@ fn paces(queue: usize, wiring: &Wiring, members: &[Member]) -> Vec<Pace> {
         else {
             break;
         };
-        let Some((next, _)) = output.peers.first() else {
+        let Some((next, input)) = output.peers.first() else {
             break;
         };
         at = *next;
+        if let Some(turn) = &turns[at] {
+            all.push(Pace::Turn(turn.clone(), *input));
+        }
         all.extend(members[at].pace.clone());
     }
     all
@@ -89,8 +161,9 @@ pub(crate) fn assemble(
     environment: &Environment<'_>,
 ) -> Graph {
     let mut graph = Graph::default();
+    let turns = turns(wiring, &members);
     for number in 0..members.len() {
-        members[number].paces = paces(number, wiring, &members);
+        members[number].paces = paces(number, wiring, &members, &turns);
     }
     for (number, mut member) in members.into_iter().enumerate() {
         let (inputs, outputs) = (&wiring.inputs[number], &wiring.outputs[number]);
@@ -100,9 +173,13 @@ pub(crate) fn assemble(
             input_name(&network.elements[peer.0].name, peer.1)
         });
         let mut targets: Vec<String> = targets.chain([DROP_NODE.to_owned()]).collect();
-        if let Some(Device::To(_)) = member.device {
-            targets.insert(0, OUTPUT.to_owned());
-        }
+        let router: &[&str] = match member.device {
+            Some(Device::To(_)) => &[OUTPUT],
+            Some(Device::Host) => &HOST,
+            Some(Device::From(_)) | None => &[],
+        };
+        let router = router.iter().map(|it| (*it).to_owned());
+        targets = router.chain(targets).collect();
         let main = Wires {
             name: node_name(name),
             targets,
@@ -168,7 +245,7 @@ fn node(wires: &Wires, element: Element, size: usize) -> Option<WiredNode> {
     Some(match element {
         Element::Each(make) => each(wires, size, make),
         Element::Build(make) => {
-            WiredNode::node(name, targets, move |_| MakeNode::new(make(), outputs))
+            WiredNode::node(name, targets, move |_| MakeNode::new(make(), outputs, size))
         }
         Element::End(make) => WiredNode::node(name, targets, move |_| EachNode::end(make(), size)),
         Element::Source(make) => WiredNode::source(name, targets, move |worker| {
@@ -177,6 +254,7 @@ fn node(wires: &Wires, element: Element, size: usize) -> Option<WiredNode> {
         }),
         Element::FromDevice(_) => each(wires, size, || Box::new(Pass)),
         Element::ToDevice(interface) => each(wires, size, move || Box::new(Transmit(interface))),
+        Element::ToHost => each(wires, size, || Box::new(ToHost)),
         Element::Queue(_) | Element::Nothing => return None,
     })
 }

@@ -2,6 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+/// Cell of a queue: packets in it.
+pub(crate) const LENGTH: usize = 0;
+
 /// The numbers of an element.
 pub struct Cells(Box<[AtomicU64]>);
 

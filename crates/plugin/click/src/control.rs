@@ -160,6 +160,11 @@ impl Control {
         };
         let interface = |name: &str| {
             let all = self.interfaces.borrow();
+            let by_mac = crate::arguments::ethernet(name)
+                .and_then(|mac| all.iter().find(|it| it.mac == mac));
+            if let Some(found) = by_mac {
+                return Ok(found.index.0);
+            }
             all.index(name).map(|index| index.0).map_err(|_| {
                 let known: Vec<String> = all.iter().map(|it| it.name.clone()).collect();
                 let known = known.iter().map(String::as_str);

@@ -36,6 +36,7 @@ fn identity<'a>(
 /// For each element of a network, the element of the graph that runs which goes on as it.
 pub(crate) fn matches(
     network: &Network,
+    arguments: &[Vec<String>],
     connected: &[(usize, usize)],
     live: &[Member],
 ) -> Vec<Option<usize>> {
@@ -46,8 +47,8 @@ pub(crate) fn matches(
         known.entry(key).or_default().push_back(at);
     }
     let mut all = Vec::new();
-    for (it, connected) in network.elements.iter().zip(connected) {
-        let key = identity(&it.name, &it.class, &it.arguments, *connected);
+    for (number, it) in network.elements.iter().enumerate() {
+        let key = identity(&it.name, &it.class, &arguments[number], connected[number]);
         all.push(known.get_mut(&key).and_then(VecDeque::pop_front));
     }
     all

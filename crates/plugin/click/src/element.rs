@@ -1,6 +1,9 @@
 //! What an element is for the nodes that run it.
 
+use crate::fast::ETHERNET;
+pub use crate::fast::Fast;
 use crate::pace::Pace;
+use crate::turn::TurnKind;
 use std::any::Any;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -89,6 +92,11 @@ impl Verdict {
 
 /// An element that sends every packet to one output, or drops it.
 pub trait Each: Send {
+    /// What the element does to a whole vector; it must be what [`Each::packet`] does to each packet.
+    fn fast(&self) -> Fast {
+        Fast::None
+    }
+
     /// Handle a packet. `now_ns` is the time of the round.
     fn packet(&mut self, packet: &mut Packet<'_>, now_ns: u64) -> Verdict;
 
@@ -130,6 +138,16 @@ pub enum PacketAction {
 
 /// An element that makes packets from a packet.
 pub trait Build: Send {
+    /// What the element does to a whole vector; it must be what [`Build::packet`] does to each packet.
+    fn fast(&self) -> Fast {
+        Fast::None
+    }
+
+    /// With [`Fast::Resolve`]: the Ethernet header for packets to a next hop, if it is known.
+    fn header(&self, _next_hop: u32, _now_ns: u64) -> Option<[u8; ETHERNET]> {
+        None
+    }
+
     /// Handle a packet. Packets arrive at an output in the order in which they are made and sent.
     fn packet(&mut self, packet: &mut Packet<'_>, to: &mut dyn Emit, now_ns: u64) -> PacketAction;
 }
@@ -138,6 +156,10 @@ pub trait Build: Send {
 pub trait Generate: Send {
     /// The number of packets to make now, at most `most`.
     fn due(&mut self, now_ns: u64, most: usize, guard: Guard<'_>) -> usize;
+    /// The bytes of all packets of a round, where they are equal.
+    fn alike(&self) -> Option<&[u8]> {
+        None
+    }
     /// The bytes of the next packet.
     fn next(&mut self) -> &[u8];
     /// So many packets were made; fewer than due if buffers are missing.
@@ -188,6 +210,8 @@ pub enum Element {
     FromDevice(u32),
     /// Packets leave by this interface.
     ToDevice(u32),
+    /// Frames go to the nodes of the router.
+    ToHost,
     /// An element without packets.
     Nothing,
 }
@@ -220,6 +244,8 @@ pub struct Made {
     pub inputs: Option<usize>,
     /// How fast the element lets packets out of the queue in front of it.
     pub pace: Option<Pace>,
+    /// How the queues behind the inputs take turns.
+    pub turn: Option<TurnKind>,
     /// What the control thread writes.
     pub to_control: Option<ControlOutput>,
     /// Texts of further handlers that can be read.
@@ -238,6 +264,7 @@ impl Made {
             outputs: None,
             inputs: None,
             pace: None,
+            turn: None,
             to_control: None,
             texts: Vec::new(),
             stop_cell: None,

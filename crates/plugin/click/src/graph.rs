@@ -7,6 +7,7 @@ use crate::difference;
 use crate::elements;
 use crate::live::Live;
 use crate::member::{Device, Member};
+use crate::names::{Names, Wanted};
 use crate::spec::Context;
 use std::path::Path;
 use std::sync::Arc;
@@ -60,20 +61,29 @@ pub fn build(
 ) -> Result<Graph, ClickError> {
     let names = elements::names();
     let network = flatten(source, &parse(source)?, &names)?;
+    let known = Names::of(&network).map_err(|(at, why)| source.error(at, why))?;
+    // Names may mean other addresses than in the graph that runs.
+    let spread = |text: &String| known.spread(text, Wanted::Both);
+    let elements = network.elements.iter();
+    let arguments: Vec<Vec<String>> = elements
+        .map(|it| it.arguments.iter().map(spread).collect())
+        .collect();
     let connected = connected(&network);
-    let matches = difference::matches(&network, &connected, &live.members);
+    let matches = difference::matches(&network, &arguments, &connected, &live.members);
     let mut members = Vec::new();
     for (number, element) in network.elements.iter().enumerate() {
         let made = match matches[number] {
-            Some(at) => going_on(&network.elements[number], at, live, environment),
+            Some(at) => going_on(&network.elements[number], at, live, (environment, &known)),
             None => member(
                 &network.elements[number],
                 connected[number],
-                environment,
+                (environment, &known),
                 live,
             ),
         };
-        members.push(made.map_err(|why| source.error(element.at, why))?);
+        let mut made = made.map_err(|why| source.error(element.at, why))?;
+        made.arguments.clone_from(&arguments[number]);
+        members.push(made);
     }
     check_files(source, &network, &members, live)?;
     let shapes: Vec<Shape> = members.iter().map(shape).collect();
@@ -142,10 +152,10 @@ fn going_on(
     element: &Element,
     at: usize,
     live: &Live,
-    environment: &Environment<'_>,
+    environment: (&Environment<'_>, &Names),
 ) -> Result<Member, String> {
     let before = &live.members[at];
-    if before.device.is_some() {
+    if matches!(before.device, Some(Device::From(_) | Device::To(_))) {
         let fresh = member(element, before.connected, environment, live)?;
         if fresh.device != before.device {
             return Ok(fresh);
@@ -158,12 +168,12 @@ fn going_on(
 fn member(
     element: &Element,
     connected: (usize, usize),
-    environment: &Environment<'_>,
+    (environment, names): (&Environment<'_>, &Names),
     live: &Live,
 ) -> Result<Member, String> {
     let spec = elements::find(&element.class)
         .ok_or_else(|| format!("there is no element class {}", element.class))?;
-    let arguments = Arguments::read(spec, &element.arguments)?;
+    let arguments = Arguments::read(spec, &element.arguments, names)?;
     let cells = Arc::new(Cells::new(spec.cells()));
     let context = Context {
         cells: cells.clone(),

@@ -14,30 +14,35 @@ mod control;
 mod difference;
 mod element;
 mod elements;
+mod fast;
 pub mod graph;
 pub mod handlers;
 mod live;
 mod member;
 mod model;
+mod names;
 mod node;
 mod pace;
 mod packet;
 pub mod page;
 mod print;
 mod spec;
+mod turn;
 
 pub use arguments::Arguments;
 pub use cells::Cells;
 pub use control::Click;
 pub use element::{
-    Build, ControlOutput, Each, Element, Emit, Generate, Made, Maker, PacketAction, Reason, Room,
-    Verdict, Written,
+    Build, ControlOutput, Each, Element, Emit, Fast, Generate, Made, Maker, PacketAction, Reason,
+    Room, Verdict, Written,
 };
 pub use elements::{GROUPS, all, find, names};
 pub use live::{ChangeError, Live};
 pub use model::{
     ClickGraph, ClickReload, ClickReply, ClickWrite, ElementRow, HandlerValue, ShowClick, classes,
 };
+pub use names::Names;
 pub use pace::{Bucket, Pace};
 pub use print::Style;
 pub use spec::{Argument, Context, Format, Handler, HandlerKind, Kind, Need, Spec};
+pub use turn::TurnKind;

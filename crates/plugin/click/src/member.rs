@@ -5,6 +5,7 @@ use crate::element::{ControlOutput, Element, Made};
 use crate::handlers::Placed;
 use crate::pace::Pace;
 use crate::spec::Spec;
+use crate::turn::TurnKind;
 use std::any::Any;
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -19,6 +20,8 @@ pub(crate) enum Device {
     From(u32),
     /// ToDevice.
     To(u32),
+    /// ToHost.
+    Host,
 }
 
 /// The name of a node and the names of its targets.
@@ -44,6 +47,8 @@ pub(crate) struct Member {
     pub(crate) outputs: Option<RangeInclusive<usize>>,
     /// How fast the element lets packets out of the queue in front of it.
     pub(crate) pace: Option<Pace>,
+    /// How the queues behind its inputs take turns.
+    pub(crate) turn: Option<TurnKind>,
     /// Limits between a queue and its reader.
     pub(crate) paces: Vec<Pace>,
     /// The limits that the queue reads.
@@ -78,6 +83,7 @@ impl Member {
         match made.element {
             Element::FromDevice(interface) => device = Some(Device::From(interface)),
             Element::ToDevice(interface) => device = Some(Device::To(interface)),
+            Element::ToHost => device = Some(Device::Host),
             Element::Queue(packets) => capacity = Some(packets),
             _ => {}
         }
@@ -97,6 +103,7 @@ impl Member {
             inputs: made.inputs,
             outputs: made.outputs,
             pace: made.pace,
+            turn: made.turn,
             paces: Vec::new(),
             queue: None,
             capacity,
@@ -129,6 +136,7 @@ impl Member {
             inputs: self.inputs,
             outputs: self.outputs.clone(),
             pace: self.pace.clone(),
+            turn: self.turn.clone(),
             paces: Vec::new(),
             queue: None,
             capacity: self.capacity,

@@ -1,6 +1,7 @@
 //! How fast packets leave a queue.
 
 use crate::cells::Cells;
+use crate::turn::Turn;
 use std::sync::Arc;
 
 /// A limit of an element between a queue and its reader, or of the reader.
@@ -12,6 +13,8 @@ pub enum Pace {
     Packets(Arc<Cells>),
     /// Bytes a second: the rate is in cell 0.
     Bytes(Arc<Cells>),
+    /// The turn of an input of a scheduler.
+    Turn(Arc<Turn>, usize),
 }
 
 /// Cells of an element that limits a queue: the state of its token bucket, so that the queue may change and the limit goes on.
@@ -95,6 +98,7 @@ impl Pace {
                 0 => 0,
                 _ => lengths.len(),
             },
+            Pace::Turn(turn, input) => turn.allows(*input, lengths, now_ns),
             Pace::Packets(cells) => (credit(cells, now_ns).max(0.0) as usize).min(lengths.len()),
             Pace::Bytes(cells) => {
                 let mut credit = credit(cells, now_ns);
@@ -113,6 +117,7 @@ impl Pace {
     pub fn took(&self, lengths: &[u32]) {
         match self {
             Pace::Active(..) => {}
+            Pace::Turn(turn, input) => turn.took(*input, lengths),
             Pace::Packets(cells) => take(cells, lengths.len() as f64),
             Pace::Bytes(cells) => {
                 let bytes: u64 = lengths.iter().map(|it| u64::from(*it)).sum();

@@ -110,6 +110,10 @@ pub enum Kind {
     Ethernet,
     /// A word or a quoted text.
     Text,
+    /// An interface.
+    Device,
+    /// Addresses or prefixes, and a MAC address.
+    Stations,
     /// Bytes, quoted or as \<hexadecimal digits>.
     Bytes,
     /// Anything: the element reads it.
@@ -132,6 +136,8 @@ impl Kind {
             Kind::Prefix => "an IPv4 prefix, such as 10.0.0.0/8",
             Kind::Ethernet => "a MAC address, such as 02:00:00:00:00:01",
             Kind::Text => "a text",
+            Kind::Device => "the name of an interface, or its MAC address",
+            Kind::Stations => "addresses or prefixes, and a MAC address",
             Kind::Bytes => "bytes, such as \"text\" or \\<08 00>",
             Kind::Words => "a list of words",
         };

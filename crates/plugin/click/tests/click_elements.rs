@@ -78,6 +78,81 @@ fn a_meter_and_a_splitter_divide_by_rate() {
     assert!((count("d.count") - 2500).abs() < 5 && (count("e.count") - 7500).abs() < 10);
 }
 
+/// The labels of the printed lines, in order.
+fn labels(bench: &Bench) -> Vec<char> {
+    let lines = bench.lines.iter();
+    lines.filter_map(|it| it.chars().next()).collect()
+}
+
+#[test]
+fn a_reader_takes_packets_of_several_queues_by_priority_tickets_and_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let ran = |scheduler: &str, lengths: [usize; 2]| {
+        let [a, b] = lengths;
+        let text = format!(
+            "s :: {scheduler} -> RatedUnqueue(1000) -> c :: Classifier(0/61, -) -> a :: Counter -> Print(a) -> Discard; c [1] -> b :: Counter -> Print(b) -> Discard;\n\
+             InfiniteSource(\"a\", LENGTH {a}, LIMIT 400) -> Queue(400) -> s; InfiniteSource(\"b\", LENGTH {b}, LIMIT 400) -> Queue(400) -> [1] s;"
+        );
+        let mut bench = Bench::new(&text, folder.path(), 32).unwrap();
+        bench.rounds(300, MS);
+        let count = |name: &str| bench.read(name).parse::<usize>().unwrap();
+        let both = (count("a.count"), count("b.count"));
+        (both, labels(&bench))
+    };
+    let ((a, b), order) = ran("PrioSched", [64, 64]);
+    assert!((295..=305).contains(&a) && b == 0, "{a} and {b}: {order:?}");
+    let ((a, b), _) = ran("StrideSched(1, 3)", [64, 64]);
+    assert!((3 * a).abs_diff(b) < 20, "{a} and {b}");
+    let ((a, b), _) = ran("DRRSched(500)", [100, 300]);
+    assert!(a.abs_diff(3 * b) < 20, "{a} and {b}");
+    // When the first queue is empty, the second one has its turn.
+    let text = "s :: PrioSched -> RatedUnqueue(1000) -> p :: Print -> c :: Classifier(0/61, -) -> a :: Counter -> Discard; c [1] -> b :: Counter -> Discard;\n\
+        InfiniteSource(\"a\", LIMIT 50) -> Queue -> s; InfiniteSource(\"b\", LIMIT 50) -> Queue -> [1] s;";
+    let mut bench = Bench::new(text, folder.path(), 32).unwrap();
+    bench.rounds(200, MS);
+    assert_eq!(
+        (bench.read("a.count"), bench.read("b.count")),
+        ("50".into(), "50".into())
+    );
+    assert!(bench.is_empty());
+}
+
+#[test]
+fn names_of_addresses_and_patterns_are_arguments() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "AddressInfo(inside 10.0.0.1 10.0.0.0/8 0:50:ba:85:84:a9, outside 192.0.2.5 0:e0:98:9:ab:af, server 10.0.0.10);\n\
+        IPRewriterPatterns(out outside 50000-65535 - -, in inside 50000-65535 server -);\n\
+        ScheduleInfo(r 1);\n\
+        InfiniteSource(\"data\", LIMIT 3) -> UDPIPEncap(server, 5, 203.0.113.9, 53, true) -> c :: IPClassifier(dst net inside, src net inside and dst udp port dns, -);\n\
+        r :: IPRewriter(pattern out 0 1, pattern in 1 0); t :: TCPRewriter(pattern out 0 0, drop);\n\
+        c -> Discard; c [1] -> r; c [2] -> Discard; Idle -> [1] r; Idle -> t -> Discard; Idle -> [1] t;\n\
+        r -> f :: IPFilter(allow src host outside) -> EtherEncap(0x0800, outside:eth, inside) -> e :: Classifier(0/0050ba85 6/00e09809, -) -> ok :: Counter -> Discard;\n\
+        e [1] -> bad :: Counter -> Discard; r [1] -> Discard;\n\
+        q :: ARPQuerier(inside) -> Discard; Idle -> q; Idle -> [1] q; Idle -> ARPResponder(inside, outside:ip inside:eth) -> Discard;";
+    let mut bench = Bench::new(text, folder.path(), 64).unwrap();
+    bench.rounds(5, MS);
+    assert_eq!(
+        (bench.read("ok.count"), bench.read("bad.count")),
+        ("3".into(), "0".into())
+    );
+    let wrong = refusal("AddressInfo(a 10.0.0.1, b 10.0.0.300);");
+    assert!(wrong.contains("'10.0.0.300' is no address of b"), "{wrong}");
+    let unknown = refusal("Idle -> e :: EtherEncap(0x0800, outside, 2:0:0:0:0:1) -> Discard;");
+    assert!(unknown.contains("must be a MAC address"), "{unknown}");
+}
+
+#[test]
+fn a_timed_sink_takes_a_packet_in_each_interval() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "TimedSource(0.2) -> q :: Queue(20) -> [0] r :: RoundRobinSched; TimedSource(0.5) -> p :: Queue(20) -> [1] r; r -> c :: Counter -> TimedSink(0.5);\n\
+        FastUDPSource(100, 5, 100, 2:0:0:0:0:1, 192.0.2.1, 5, 2:0:0:0:0:2, 192.0.2.2, 6) -> Strip(14) -> CheckIPHeader -> CheckUDPHeader -> u :: Counter -> Discard;";
+    let mut bench = Bench::new(text, folder.path(), 64).unwrap();
+    bench.rounds(10_001, MS);
+    let count: i64 = bench.read("c.count").parse().unwrap();
+    assert!((count - 20).abs() <= 1, "{count}");
+    assert_eq!(bench.read("u.count"), "5");
+}
+
 #[test]
 fn packets_without_an_answer_to_arp_are_counted_drops() {
     let folder = tempfile::tempdir().unwrap();
@@ -281,8 +356,115 @@ fn frame(dst: u32, len: usize) -> Vec<u8> {
     bytes
 }
 
+/// What may be wrong with a frame.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    None,
+    Checksum,
+    Version,
+    Length,
+    Source,
+    Type,
+    Short,
+}
+
+/// A frame of IPv4: its fault, TTL, last byte of the destination, words of options, bytes behind the header, and padding.
+type Shape = (Fault, u8, u8, u8, u8, u8);
+
+fn sum(header: &[u8]) -> u16 {
+    let words = header
+        .chunks(2)
+        .map(|it| u32::from(it[0]) << 8 | u32::from(it[1]));
+    let sum: u32 = words.sum();
+    let sum = (sum & 0xffff) + (sum >> 16);
+    !((sum & 0xffff) + (sum >> 16)) as u16
+}
+
+fn with_sum(header: &mut [u8]) {
+    header[10..12].fill(0);
+    let sum = sum(header);
+    header[10..12].copy_from_slice(&sum.to_be_bytes());
+}
+
+fn ip_frame((fault, ttl, last, options, payload, padding): Shape) -> Vec<u8> {
+    let header = 20 + 4 * usize::from(options);
+    let total = header + usize::from(payload);
+    let mut ip = vec![1; header];
+    ip[..12].copy_from_slice(&[
+        0x40 | (header / 4) as u8,
+        0,
+        0,
+        total as u8,
+        0,
+        7,
+        0,
+        0,
+        ttl,
+        17,
+        0,
+        0,
+    ]);
+    ip[12..20].copy_from_slice(&[10, 9, 8, 7, if last < 200 { 10 } else { 11 }, 0, 0, last]);
+    match fault {
+        Fault::Version => ip[0] |= 0x20,
+        Fault::Length => ip[2] = 9,
+        Fault::Source => ip[12..16].copy_from_slice(&[192, 0, 2, 255]),
+        _ => {}
+    }
+    with_sum(&mut ip);
+    if fault == Fault::Checksum {
+        ip[11] ^= 1;
+    }
+    let mut frame = vec![2; 12];
+    frame.extend([8, if fault == Fault::Type { 1 } else { 0 }]);
+    frame.extend(ip);
+    frame.extend(vec![3; usize::from(payload) + usize::from(padding)]);
+    if fault == Fault::Short {
+        frame.truncate(1 + usize::from(last) % 13);
+    }
+    frame
+}
+
+/// What a router makes of it.
+fn routed(shape: Shape) -> Option<Vec<u8>> {
+    let (fault, ttl, last, options, payload, _) = shape;
+    if fault != Fault::None || ttl < 2 || last >= 200 {
+        return None;
+    }
+    let header = 20 + 4 * usize::from(options);
+    let mut frame = ip_frame(shape);
+    frame.truncate(14 + header + usize::from(payload));
+    frame[..12].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]);
+    frame[22] -= 1;
+    with_sum(&mut frame[14..14 + header]);
+    Some(frame)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Elements do the same to whole vectors and to single packets.
+    #[test]
+    fn a_chain_of_a_router_does_what_a_model_does(shapes in prop::collection::vec((
+        prop_oneof![
+            30 => Just(Fault::None),
+            1 => Just(Fault::Checksum), 1 => Just(Fault::Version), 1 => Just(Fault::Length),
+            1 => Just(Fault::Source), 1 => Just(Fault::Type), 1 => Just(Fault::Short),
+        ],
+        prop_oneof![20 => 2u8..=255, 1 => 0u8..2],
+        prop_oneof![20 => 0u8..200, 1 => 200u8..=255],
+        prop_oneof![20 => Just(0u8), 1 => 1u8..3],
+        0u8..60,
+        0u8..20,
+    ), 1..300)) {
+        let text = "FromDump(in.pcap) -> c :: Classifier(12/0806 20/0001, 12/0800, -); c -> Discard; c [2] -> Discard; \
+            c [1] -> Paint(3) -> Strip(14) -> CheckIPHeader(192.0.2.255) -> l :: StaticIPLookup(10.0.0.0/8 0, 0.0.0.0/0 192.0.2.1 1); l [1] -> Discard; \
+            l -> DropBroadcasts -> PaintTee(4) -> IPGWOptions(192.0.2.7) -> FixIPSrc(192.0.2.7) -> DecIPTTL -> IPFragmenter(200) \
+            -> EtherEncap(0x0800, 2:0:0:0:0:1, 2:0:0:0:0:2) -> ToDump(out.pcap);";
+        let frames: Vec<Vec<u8>> = shapes.iter().map(|it| ip_frame(*it)).collect();
+        let model: Vec<Vec<u8>> = shapes.iter().filter_map(|it| routed(*it)).collect();
+        prop_assert_eq!(run(text, &frames), model);
+    }
 
     #[test]
     fn lookups_find_the_longest_prefix(

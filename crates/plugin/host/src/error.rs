@@ -16,6 +16,9 @@ pub enum PluginError {
     /// The file is not a complete shared library.
     #[error("it is no shared library of this machine, or a part of one is missing: {0}")]
     NotALibrary(object::Error),
+    /// The file contradicts itself, or is for another machine.
+    #[error("it is no shared library of this machine, or a part of one is missing: {0}")]
+    Damaged(&'static str),
     /// The fingerprint does not match.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
@@ -34,6 +37,22 @@ pub enum PluginError {
     /// An object does not fit the new version.
     #[error("{0}")]
     Object(String),
+    /// A protocol has another receiver.
+    #[error("{0}")]
+    Listen(String),
+    /// Stages that hold more vectors than the router would ever have.
+    #[error(
+        "the plugin's stages hold {0} vectors on each worker, and the limit is {1}: declare fewer by `Plugin::stage`"
+    )]
+    TooManyFrames(usize, usize),
+    /// Another plugin has the node, or has changed it.
+    #[error("plugin {by} has or changes the node `{node}`: unload that plugin first")]
+    Changed {
+        /// The node.
+        node: String,
+        /// The other plugin.
+        by: String,
+    },
     /// No plugin of this name is loaded.
     #[error("it is not loaded: `show plugins` lists the plugins")]
     NotLoaded,

@@ -1,6 +1,7 @@
 //! The checks of a plugin's file before any of its code runs: which users may change it, whether it is a complete shared
 //! library, and whether its fingerprint matches the router's.
 
+use crate::elf;
 use crate::error::PluginError;
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection, ObjectSymbol};
@@ -70,7 +71,13 @@ pub fn check(bytes: &[u8]) -> Result<(), PluginError> {
         }
     }
     Fingerprint::HERE.check(&all)?;
-    Ok(())
+    check_parts(bytes)
+}
+
+/// Checks the parts of an ELF shared library that the dynamic linker maps and changes.
+pub fn check_parts(bytes: &[u8]) -> Result<(), PluginError> {
+    let file: ElfFile64<'_> = ElfFile64::parse(bytes).map_err(PluginError::NotALibrary)?;
+    elf::check(&file, bytes).map_err(PluginError::Damaged)
 }
 
 #[cfg(test)]
@@ -83,6 +90,13 @@ mod tests {
             let refused = check(bytes).unwrap_err();
             assert!(matches!(refused, PluginError::NotALibrary(_)), "{refused}");
         }
+    }
+
+    #[test]
+    fn the_parts_of_a_program_that_runs_are_right() {
+        // Programs are shared objects as well.
+        let program = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        check_parts(&program).unwrap();
     }
 
     #[test]

@@ -55,6 +55,8 @@ impl LoadedPlugin {
 
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
+    // The query refers to plugins.
+    let classes = vec![LoadedPlugin::class()?];
     ShowPlugins::query()?;
-    Ok(vec![LoadedPlugin::class()?])
+    Ok(classes)
 }

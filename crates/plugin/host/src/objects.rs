@@ -1,5 +1,5 @@
-//! The classes of objects that plugins bring: their registration, their objects, and their way from one version of a plugin to
-//! the next one.
+//! The classes of objects and the verbs that plugins bring: their registration, their objects, and their way from one version of a
+//! plugin to the next one.
 
 use crate::error::PluginError;
 use crate::model::LoadedPlugin;
@@ -7,9 +7,12 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use volley_object::{
-    Class, ClassDef, DefinitionError, Instance, Object, ObjectKey, classes, exchange, put_back,
+    Brought, Class, ClassDef, DefinitionError, Instance, Invocation, Object, ObjectKey, VerbDef,
+    classes, define, exchange, put_back, undefine,
 };
-use volley_plugin_abi::{PluginClass, describe, described};
+use volley_plugin_abi::{
+    PluginClass, PluginVerb, describe, describe_verb, described, described_verb,
+};
 
 /// The definitions of classes that a plugin brings.
 pub(crate) fn definitions(
@@ -24,14 +27,118 @@ pub(crate) fn definitions(
     classes.iter().map(one).collect()
 }
 
+/// The definitions of verbs that a plugin brings.
+pub(crate) fn verb_definitions(
+    plugin: &str,
+    verbs: &[PluginVerb],
+) -> Result<Vec<VerbDef>, DefinitionError> {
+    let one = |verb: &PluginVerb| {
+        let json = serde_json::from_str(verb.definition());
+        let json = json.map_err(|why| DefinitionError::new(plugin, why.to_string()))?;
+        described_verb(&json, (LoadedPlugin::CLASS, plugin))
+    };
+    verbs.iter().map(one).collect()
+}
+
+fn is_by(brought: Option<Brought>, plugin: &str) -> bool {
+    brought.is_some_and(|by| by.class == LoadedPlugin::CLASS && by.name == plugin)
+}
+
 /// The registered classes that a plugin brings.
 pub(crate) fn registered(plugin: &str) -> Vec<Class> {
     let all = classes();
-    let brought = |class: &&Class| {
-        let by = class.def().brought;
-        by.is_some_and(|by| by.class == LoadedPlugin::CLASS && by.name == plugin)
+    let all = all.iter().filter(|it| is_by(it.def().brought, plugin));
+    all.cloned().collect()
+}
+
+/// The definitions of the registered verbs that a plugin brings.
+fn registered_verbs(plugin: &str) -> Vec<VerbDef> {
+    let all = classes();
+    let verbs = all.verbs().map(|verb| verb.def().clone());
+    verbs.filter(|it| is_by(it.class.brought, plugin)).collect()
+}
+
+/// Makes these the registered classes and verbs of a plugin. Those that do not differ stay. Returns what undoes it.
+pub(crate) fn register_all(
+    plugin: &str,
+    classes: Vec<ClassDef>,
+    verbs: Vec<VerbDef>,
+) -> Result<RegisteredAll, DefinitionError> {
+    let old = registered_verbs(plugin);
+    let same = |a: &VerbDef, b: &VerbDef| describe_verb(a).ok() == describe_verb(b).ok();
+    let gone = old
+        .iter()
+        .filter(|it| !verbs.iter().any(|new| same(it, new)));
+    let gone: Vec<VerbDef> = gone.cloned().collect();
+    let added = verbs.into_iter();
+    let added: Vec<VerbDef> = added
+        .filter(|it| !old.iter().any(|was| same(it, was)))
+        .collect();
+    // A verb may refer to a class.
+    for verb in &gone {
+        undefine::<VerbDef>(verb.class.name)?;
+    }
+    let mut done = RegisteredAll {
+        classes: Registered::default(),
+        gone,
+        added: Vec::new(),
     };
-    all.iter().filter(brought).cloned().collect()
+    match register(plugin, classes) {
+        Ok(registered) => done.classes = registered,
+        Err(error) => {
+            done.undo();
+            return Err(error);
+        }
+    }
+    for verb in added {
+        let name = verb.class.name;
+        if let Err(error) = define(verb) {
+            done.undo();
+            return Err(error);
+        }
+        done.added.push(name);
+    }
+    Ok(done)
+}
+
+/// A change of the registered classes and verbs.
+pub(crate) struct RegisteredAll {
+    classes: Registered,
+    gone: Vec<VerbDef>,
+    added: Vec<&'static str>,
+}
+
+impl RegisteredAll {
+    /// Registers the classes and verbs of before.
+    pub(crate) fn undo(self) {
+        // Definitions that were registered do not contradict each other.
+        for verb in self.added {
+            let _ = undefine::<VerbDef>(verb);
+        }
+        self.classes.undo();
+        for verb in self.gone {
+            let _ = define(verb);
+        }
+    }
+}
+
+/// The verbs of one version of a plugin. Its code is called by their functions: they are dropped before it is unmapped.
+#[derive(Default)]
+pub(crate) struct Performers(BTreeMap<&'static str, PluginVerb>);
+
+impl Performers {
+    pub(crate) fn new(defs: &[VerbDef], verbs: Vec<PluginVerb>) -> Performers {
+        let names = defs.iter().map(|def| def.class.name);
+        Performers(names.zip(verbs).collect())
+    }
+
+    /// Performs a verb.
+    pub(crate) fn perform(&mut self, invocation: &Invocation) -> Result<(), String> {
+        match self.0.get_mut(invocation.name()) {
+            Some(verb) => verb.perform(invocation.parameters()),
+            None => Err("no plugin that is loaded performs it".to_owned()),
+        }
+    }
 }
 
 /// Makes these the registered classes of a plugin. Classes that do not differ stay. Returns what undoes it.
@@ -83,6 +190,7 @@ pub(crate) fn forget(is_loaded: impl Fn(&str) -> bool) {
 }
 
 /// A change of the registered classes.
+#[derive(Default)]
 pub(crate) struct Registered {
     gone: Vec<Class>,
     added: Vec<Class>,

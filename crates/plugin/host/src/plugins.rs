@@ -1,11 +1,14 @@
-//! The nodes and features of each plugin, and the versions that wait for the workers before they are unmapped.
+//! The plugins, and the versions that wait for the workers before they are unmapped.
 
 use crate::error::PluginError;
 use crate::file;
+use crate::graph::{Graph, Part, Wanted};
 use crate::model::LoadedPlugin;
-use crate::objects::{self, Carriers};
+use crate::objects::{self, Carriers, Performers};
 use crate::services::Services;
-use crate::show::{PluginNodeRow, PluginRow, PluginState, PluginsReply, ShowPlugins};
+use crate::show::{
+    PluginMetricRow, PluginNodeRow, PluginRow, PluginState, PluginsReply, ShowPlugins,
+};
 use crate::sys::Library;
 use crate::tasks::Tasks;
 use std::cell::RefCell;
@@ -15,27 +18,34 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use volley_graph::{
-    Domain, Engine, ForeignNode, GraphError, NodeFault, PeriodicRunner, PeriodicTask, ProcessInfo,
+    Domain, Engine, GracePeriod, NodeFault, NodeId, PeriodicRunner, PeriodicTask, ProcessInfo,
     Processes,
 };
 use volley_model::{Applied, ModelError, Owners};
-use volley_object::{DefinitionError, Instance, ObjectKey};
+use volley_object::{DefinitionError, Instance, Invocation, ObjectKey};
 use volley_plugin_abi::{
-    Host, HostInterface, HostServices, NoServices, Outcome, Plugin, PluginFeature, Scenario,
+    Host, HostInterface, HostServices, NoServices, Outcome, Plugin, PluginMetric, PluginProtocol,
+    Scenario,
 };
 
+/// Vectors that the stages of a plugin may hold on each worker: two million packets.
+const MOST_FRAMES: usize = 8192;
 /// Interval between checks whether the workers have left a plugin's code.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// The nodes, features and classes of one version of a plugin.
+/// One version of a plugin.
 struct Loaded {
     path: String,
     library: Library,
-    nodes: BTreeMap<String, Arc<NodeFault>>,
-    features: Vec<(String, String)>,
+    part: Part,
     classes: Carriers,
+    verbs: Performers,
     tasks: Tasks,
+    metrics: Vec<PluginMetric>,
     scenarios: Vec<Scenario>,
+    page: String,
+    /// Nodes of the version that stays may have instances of this one: its code must stay mapped.
+    is_entangled: bool,
 }
 
 impl Loaded {
@@ -43,12 +53,47 @@ impl Loaded {
         Loaded {
             path: path.display().to_string(),
             library,
-            nodes: BTreeMap::new(),
-            features: Vec::new(),
+            part: Part::default(),
             classes: Carriers::default(),
+            verbs: Performers::default(),
             tasks: Tasks::default(),
+            metrics: Vec::new(),
             scenarios: Vec::new(),
+            page: String::new(),
+            is_entangled: false,
         }
+    }
+
+    /// Takes what needs no registration.
+    fn equip(&mut self, plugin: &mut Plugin) {
+        self.scenarios = std::mem::take(&mut plugin.scenarios);
+        self.metrics = std::mem::take(&mut plugin.metrics);
+        self.page = std::mem::take(&mut plugin.page);
+        self.tasks = Tasks::new(std::mem::take(&mut plugin.tasks));
+    }
+
+    /// Takes the classes and verbs, and makes them the registered ones of the plugin.
+    fn register(
+        &mut self,
+        name: &str,
+        plugin: &mut Plugin,
+    ) -> Result<objects::RegisteredAll, DefinitionError> {
+        let classes = std::mem::take(&mut plugin.classes);
+        let verbs = std::mem::take(&mut plugin.verbs);
+        let defs = objects::definitions(name, &classes)?;
+        let verb_defs = objects::verb_definitions(name, &verbs)?;
+        self.classes = Carriers::new(&defs, classes);
+        self.verbs = Performers::new(&verb_defs, verbs);
+        objects::register_all(name, defs, verb_defs)
+    }
+
+    /// Drops all functions of the plugin but those in the graph.
+    fn silence(&mut self) {
+        self.classes = Carriers::default();
+        self.verbs = Performers::default();
+        self.tasks = Tasks::default();
+        self.metrics.clear();
+        self.scenarios.clear();
     }
 }
 
@@ -58,12 +103,14 @@ struct Leaving {
     version: Loaded,
     /// All its nodes and features are out of the graph.
     is_removed: bool,
-    /// The quiescent point that every worker must pass after all workers have applied the changes.
-    ticket: Option<u64>,
+    /// The time after all workers have applied the changes until no worker uses what they replaced.
+    grace: GracePeriod,
 }
 
 struct Control {
-    engine: Rc<RefCell<Engine>>,
+    graph: Graph,
+    /// Frames that were reserved for stages.
+    frames: usize,
     /// The name of an interface, for the texts of traces.
     interface: Rc<dyn Fn(u32) -> String>,
     services: Rc<dyn HostServices>,
@@ -84,8 +131,15 @@ impl Plugins {
         processes: &Processes,
         interface: impl Fn(u32) -> String + 'static,
     ) -> Plugins {
+        let listen = |protocol: PluginProtocol, _: NodeId, _: bool| {
+            Err(format!("nothing receives {protocol} here"))
+        };
         let control = Control {
-            engine,
+            graph: Graph {
+                engine,
+                listen: Rc::new(listen),
+            },
+            frames: 0,
             interface: Rc::new(interface),
             services: Rc::new(NoServices),
             loaded: BTreeMap::new(),
@@ -101,6 +155,15 @@ impl Plugins {
     pub fn serve(&self, interfaces: impl Fn() -> Vec<HostInterface> + 'static) {
         let runner = self.0.borrow();
         runner.task().borrow_mut().services = Rc::new(Services(interfaces));
+    }
+
+    /// Lets nodes of plugins receive protocols: the function makes a node the receiver, or removes it.
+    pub fn listen(
+        &self,
+        listen: impl Fn(PluginProtocol, NodeId, bool) -> Result<(), String> + 'static,
+    ) {
+        let runner = self.0.borrow();
+        runner.task().borrow_mut().graph.listen = Rc::new(listen);
     }
 
     /// Makes the plugins the owner of their class and their query.
@@ -124,7 +187,18 @@ impl Plugins {
                 .map_err(|why| ModelError::invalid(key, why))
         });
         let all = self.clone();
-        owners.answer(move |_: ShowPlugins| Ok(all.shown()))
+        owners.perform_brought(move |verb| {
+            let done = all.perform(verb);
+            done.map(|()| Applied::one())
+                .map_err(|why| ModelError::invalid(verb.name(), why))
+        });
+        let all = self.clone();
+        owners.answer(move |asked: ShowPlugins| {
+            let mut reply = all.shown();
+            let is_asked = |row: &PluginRow| asked.name.as_ref().is_none_or(|it| *it == row.name);
+            reply.plugins.retain(is_asked);
+            Ok(reply)
+        })
     }
 
     /// Load a plugin, or replace the one of this name. An error changes nothing.
@@ -154,6 +228,17 @@ impl Plugins {
         }
     }
 
+    /// Perform a verb of a plugin.
+    fn perform(&self, verb: &Invocation) -> Result<(), String> {
+        let runner = self.0.borrow();
+        let mut control = runner.task().borrow_mut();
+        let by = verb.verb().def().class.brought.map(|by| by.name);
+        match by.and_then(|name| control.loaded.get_mut(name)) {
+            Some(loaded) => loaded.verbs.perform(verb),
+            None => Err("the plugin that has this verb is not loaded".to_owned()),
+        }
+    }
+
     /// Unmap the versions that no worker uses; returns the number of versions that still wait.
     pub fn reap(&self) -> usize {
         let runner = self.0.borrow();
@@ -174,7 +259,7 @@ impl Plugins {
         let runner = self.0.borrow();
         let control = runner.task().borrow();
         let found = control.loaded.get(name);
-        found.map_or_else(Vec::new, |it| it.features.clone())
+        found.map_or_else(Vec::new, |it| it.part.features.clone())
     }
 
     /// The reply to `show plugins`.
@@ -205,7 +290,7 @@ fn enter(library: &Library, host: Host) -> Result<Plugin, PluginError> {
     let mut outcome = Outcome::Asked(host);
     library.enter(&mut outcome);
     match outcome {
-        Outcome::Ready(plugin) => Ok(plugin),
+        Outcome::Ready(plugin) => Ok(*plugin),
         Outcome::Failed(why) => Err(PluginError::Register(why)),
         Outcome::Asked(_) => Err(PluginError::Register("its entry does nothing".to_owned())),
     }
@@ -233,7 +318,7 @@ impl Control {
     /// Call the plugin's entry.
     fn enter(&self, name: &str, library: &Library) -> Result<Plugin, PluginError> {
         let host = {
-            let engine = self.engine.borrow();
+            let engine = self.graph.engine.borrow();
             Host {
                 name: name.to_owned(),
                 vector_size: engine.settings().vector_size,
@@ -248,26 +333,13 @@ impl Control {
     fn load(&mut self, name: &str, path: &Path, library: Library) -> Result<(), PluginError> {
         let mut loaded = Loaded::new(path, library);
         let done = self.enter(name, &loaded.library);
-        let done = done.and_then(|plugin| {
-            let Plugin {
-                nodes,
-                features,
-                classes,
-                tasks,
-                scenarios,
-                ..
-            } = plugin;
-            loaded.scenarios = scenarios;
-            loaded.tasks = Tasks::new(tasks);
-            let defs = objects::definitions(name, &classes)?;
-            loaded.classes = Carriers::new(&defs, classes);
-            objects::register(name, defs)?;
-            for node in nodes {
-                let (name, fault) = (node.name().to_owned(), node.fault().clone());
-                self.engine.borrow_mut().add_foreign(node)?;
-                loaded.nodes.insert(name, fault);
-            }
-            self.add_features(&features, &mut loaded)
+        let done = done.and_then(|mut plugin| {
+            loaded.equip(&mut plugin);
+            loaded.register(name, &mut plugin)?;
+            let wanted = Wanted::take(&mut plugin);
+            self.check_alone(name, &wanted)?;
+            self.reserve(name, &wanted)?;
+            loaded.part.add(&self.graph, wanted)
         });
         match done {
             Ok(()) => {
@@ -275,27 +347,44 @@ impl Control {
                 Ok(())
             }
             Err(error) => {
-                // Classes of a plugin that is not loaded go: nothing refers to them.
-                let _ = objects::register(name, Vec::new());
+                // Classes and verbs of a plugin that is not loaded go: nothing refers to them.
+                let _ = objects::register_all(name, Vec::new(), Vec::new());
                 self.leave(name, loaded);
                 Err(error)
             }
         }
     }
 
-    fn add_features(
-        &self,
-        features: &[PluginFeature],
-        loaded: &mut Loaded,
-    ) -> Result<(), PluginError> {
-        for it in features {
-            let name = it.feature.name;
-            if !loaded.nodes.contains_key(name) {
-                return Err(GraphError::NoNode(name.to_owned()).into());
+    /// Reserves frames for the stages of a version. Frames stay reserved, so that a plugin that is loaded a thousand times costs
+    /// what it costs once.
+    fn reserve(&mut self, name: &str, wanted: &Wanted) -> Result<(), PluginError> {
+        let others = self.loaded.iter().filter(|(other, _)| *other != name);
+        let others: usize = others.map(|(_, it)| it.part.frames).sum();
+        let frames = wanted.frames();
+        if frames > MOST_FRAMES {
+            return Err(PluginError::TooManyFrames(frames, MOST_FRAMES));
+        }
+        let more = (others + frames).saturating_sub(self.frames);
+        if more > 0 {
+            self.graph.engine.borrow_mut().reserve_frames(more)?;
+            self.frames += more;
+        }
+        Ok(())
+    }
+
+    /// Two plugins must not change the same node of the router: one would undo what the other has done. A node of a plugin must not
+    /// be changed: the engine would keep the changed node's code, which a replacement of its plugin unmaps.
+    fn check_alone(&self, name: &str, wanted: &Wanted) -> Result<(), PluginError> {
+        wanted.check_own()?;
+        let others = self.loaded.iter().filter(|(other, _)| *other != name);
+        for (by, other) in others {
+            let mut nodes = wanted.changed_nodes();
+            if let Some(node) = nodes.find(|node| other.part.has_or_changes(node)) {
+                return Err(PluginError::Changed {
+                    node: node.to_owned(),
+                    by: by.clone(),
+                });
             }
-            let mut engine = self.engine.borrow_mut();
-            engine.add_foreign_feature(it.arc, &it.feature, it.consumes)?;
-            loaded.features.push((it.arc.to_owned(), name.to_owned()));
         }
         Ok(())
     }
@@ -304,155 +393,87 @@ impl Control {
     /// packets find one or the other. When the new version is refused, the nodes of the old one keep their state.
     fn replace(&mut self, name: &str, path: &Path, library: Library) -> Result<(), PluginError> {
         let mut new = Loaded::new(path, library);
-        let Some(old) = self.loaded.remove(name) else {
+        let Some(mut old) = self.loaded.remove(name) else {
             return self.load(name, path, new.library);
         };
-        let mut is_begun = false;
+        let (mut is_begun, taken) = (false, old.part.taken());
         let done = self.enter(name, &new.library);
         let done = done.and_then(|mut plugin| {
-            new.scenarios = std::mem::take(&mut plugin.scenarios);
-            new.tasks = Tasks::new(std::mem::take(&mut plugin.tasks));
-            let classes = std::mem::take(&mut plugin.classes);
-            let defs = objects::definitions(name, &classes)?;
-            new.classes = Carriers::new(&defs, classes);
-            let registered = objects::register(name, defs)?;
+            new.equip(&mut plugin);
+            let registered = new.register(name, &mut plugin)?;
             let done = new.classes.carry_over(&old.classes);
-            let done = done.and_then(|()| self.exchange(plugin, &old, &mut new, &mut is_begun));
+            let wanted = Wanted::take(&mut plugin);
+            let done = done.and_then(|()| {
+                self.check_alone(name, &wanted)?;
+                self.reserve(name, &wanted)?;
+                let part = &mut old.part;
+                part.exchange(&self.graph, wanted, &mut new.part, &mut is_begun)
+            });
             done.inspect_err(|_| registered.undo())
         });
         let (stays, mut goes) = match &done {
             Ok(()) => (new, old),
-            Err(_) if is_begun => (self.restored(name, old), new),
+            Err(_) if is_begun => {
+                let (old, is_whole) = self.restored(name, old);
+                new.is_entangled = !is_whole;
+                (old, new)
+            }
             Err(_) => (old, new),
         };
-        // Nodes and features of both versions belong to the version that stays.
-        goes.nodes.retain(|node, _| !stays.nodes.contains_key(node));
-        goes.features.retain(|it| !stays.features.contains(it));
+        // What both versions have in the graph belongs to the version that stays.
+        goes.part.forget_shared(&stays.part);
         self.loaded.insert(name.to_owned(), stays);
         self.leave(name, goes);
+        if done.is_err()
+            && let Some(old) = self.loaded.get_mut(name)
+        {
+            old.part.take_again(&self.graph, taken);
+        }
         done
     }
 
-    fn exchange(
-        &mut self,
-        plugin: Plugin,
-        old: &Loaded,
-        new: &mut Loaded,
-        is_begun: &mut bool,
-    ) -> Result<(), PluginError> {
-        let Plugin {
-            nodes, features, ..
-        } = plugin;
-        let kept = |it: &(String, String)| {
-            let mut features = features.iter();
-            features.any(|f| f.arc == it.0 && f.feature.name == it.1)
+    /// The old version with new instances of its nodes and its objects, after another version has begun to replace its nodes;
+    /// whether all its nodes have a new instance.
+    fn restored(&self, name: &str, mut old: Loaded) -> (Loaded, bool) {
+        let Ok(mut plugin) = self.enter(name, &old.library) else {
+            return (old, false);
         };
-        let gone = old.features.iter().filter(|it| !kept(it));
-        self.check_disabled(gone)?;
-        let (replaced, added): (Vec<ForeignNode>, Vec<ForeignNode>) = nodes
-            .into_iter()
-            .partition(|node| old.nodes.contains_key(node.name()));
-        // What can be refused comes before the first node of the old version is replaced.
-        for node in &replaced {
-            self.engine.borrow().check_replacement(node)?;
-            new.nodes
-                .insert(node.name().to_owned(), node.fault().clone());
-        }
-        for node in added {
-            let (name, fault) = (node.name().to_owned(), node.fault().clone());
-            self.engine.borrow_mut().add_foreign(node)?;
-            new.nodes.insert(name, fault);
-        }
-        self.add_features(&features, new)?;
-        for node in replaced {
-            self.engine.borrow_mut().replace_foreign(node)?;
-            *is_begun = true;
-        }
-        Ok(())
-    }
-
-    /// The old version with new instances of its nodes and its objects, after another version has begun to replace its nodes.
-    fn restored(&self, name: &str, mut old: Loaded) -> Loaded {
-        let Ok(plugin) = self.enter(name, &old.library) else {
-            return old;
-        };
-        old.tasks = Tasks::new(plugin.tasks);
-        if let Ok(defs) = objects::definitions(name, &plugin.classes) {
-            let mut again = Carriers::new(&defs, plugin.classes);
+        old.equip(&mut plugin);
+        let classes = std::mem::take(&mut plugin.classes);
+        if let Ok(defs) = objects::definitions(name, &classes) {
+            let mut again = Carriers::new(&defs, classes);
             if again.carry_over(&old.classes).is_ok() {
                 old.classes = again;
             }
         }
-        for node in plugin.nodes {
-            let (name, fault) = (node.name().to_owned(), node.fault().clone());
-            if self.engine.borrow_mut().replace_foreign(node).is_ok() {
-                old.nodes.insert(name, fault);
-            }
+        let verbs = std::mem::take(&mut plugin.verbs);
+        if let Ok(defs) = objects::verb_definitions(name, &verbs) {
+            old.verbs = Performers::new(&defs, verbs);
         }
-        old
+        let is_whole = old.part.renew(&self.graph, Wanted::take(&mut plugin));
+        (old, is_whole)
     }
 
     fn unload(&mut self, name: &str) -> Result<(), PluginError> {
         let old = self.loaded.get(name).ok_or(PluginError::NotLoaded)?;
-        self.check_disabled(old.features.iter())?;
-        self.check_no_edge_to(old)?;
-        objects::register(name, Vec::new())?;
+        old.part.check_unused(&self.graph)?;
+        objects::register_all(name, Vec::new(), Vec::new())?;
         if let Some(old) = self.loaded.remove(name) {
             self.leave(name, old);
         }
         Ok(())
     }
 
-    /// Refuse to remove nodes to which nodes of other owners have an edge.
-    fn check_no_edge_to(&self, old: &Loaded) -> Result<(), GraphError> {
-        let engine = self.engine.borrow();
-        let mut others = engine
-            .edges()
-            .filter(|(node, _)| !old.nodes.contains_key(*node));
-        let user = others.find_map(|(node, edges)| {
-            let target = edges.iter().find(|it| old.nodes.contains_key(**it))?;
-            Some((node.to_owned(), (*target).to_owned()))
-        });
-        match user {
-            None => Ok(()),
-            Some((node, target)) => Err(GraphError::EdgeToNowhere { node, target }),
-        }
-    }
-
-    fn check_disabled<'a>(
-        &self,
-        mut features: impl Iterator<Item = &'a (String, String)>,
-    ) -> Result<(), PluginError> {
-        let arcs = self.engine.borrow().arcs();
-        let used = features.find(|(arc, feature)| {
-            let mut of_arc = arcs.iter().filter(|it| it.name == arc);
-            of_arc.any(|it| {
-                it.features
-                    .iter()
-                    .any(|(n, on)| n == feature && !on.is_empty())
-            })
-        });
-        match used {
-            None => Ok(()),
-            Some((arc, feature)) => Err(PluginError::InUse {
-                feature: feature.clone(),
-                arc: arc.clone(),
-            }),
-        }
-    }
-
     /// Remove a version from the graph. Its code is unmapped when no worker uses it. If a queue of changes is full, the rest is
     /// removed later.
     fn leave(&mut self, name: &str, mut version: Loaded) {
-        version.classes = Carriers::default();
-        version.tasks = Tasks::default();
-        version.scenarios.clear();
-        let is_removed = remove(&mut self.engine.borrow_mut(), &version).is_ok();
+        version.silence();
+        let is_removed = version.part.remove(&self.graph).is_ok();
         self.leaving.push(Leaving {
             name: name.to_owned(),
             version,
             is_removed,
-            ticket: None,
+            grace: GracePeriod::default(),
         });
     }
 
@@ -463,22 +484,15 @@ impl Control {
         if self.leaving.is_empty() {
             return;
         }
-        let mut engine = self.engine.borrow_mut();
         for it in self.leaving.iter_mut().filter(|it| !it.is_removed) {
-            it.is_removed = remove(&mut engine, &it.version).is_ok();
+            it.is_removed = it.version.part.remove(&self.graph).is_ok();
         }
-        if !engine.settled() {
-            return;
-        }
+        let mut engine = self.graph.engine.borrow_mut();
         let domain = engine.domain().clone();
         let mut due = Vec::new();
         for mut it in std::mem::take(&mut self.leaving) {
-            if !it.is_removed {
-                self.leaving.push(it);
-                continue;
-            }
-            let ticket = *it.ticket.get_or_insert_with(|| domain.epoch());
-            match domain.passed(ticket) {
+            let is_applied = || it.is_removed && engine.settled();
+            match it.grace.is_over(&domain, is_applied) {
                 true => due.push(it),
                 false => self.leaving.push(it),
             }
@@ -493,8 +507,9 @@ impl Control {
         drop(engine);
         for it in due {
             // SAFETY: the version's nodes are out of the graph, the workers have no instance of them, instances and retired
-            // values were dropped above, texts are copies of the engine's, and records of traces are text.
-            if !unsafe { it.version.library.close() } {
+            // values were dropped above, texts are copies of the engine's, and records of traces are text. The library of an
+            // entangled version is not closed.
+            if it.version.is_entangled || !unsafe { it.version.library.close() } {
                 tracing::warn!(target: "plugin", plugin = it.name, "plugin {}: its code stays mapped", it.name);
                 self.still_mapped.push((it.name, it.version.path));
             }
@@ -510,10 +525,17 @@ impl Control {
             name: name.clone(),
             path: path.clone(),
             state,
-            nodes: Vec::new(),
+            ..PluginRow::default()
+        };
+        let metric = |it: &PluginMetric| PluginMetricRow {
+            name: it.name.clone(),
+            text: it.text.clone(),
+            value: it.read(),
         };
         let loaded = self.loaded.iter().map(|(name, it)| PluginRow {
-            nodes: it.nodes.iter().map(node).collect(),
+            nodes: it.part.all_nodes().map(node).collect(),
+            metrics: it.metrics.iter().map(metric).collect(),
+            page: it.page.clone(),
             ..row(name, &it.path, PluginState::Loaded)
         });
         let leaving = self.leaving.iter();
@@ -524,30 +546,6 @@ impl Control {
             plugins: loaded.chain(leaving).chain(mapped).collect(),
         }
     }
-}
-
-/// Remove the existing features and nodes of a version from the graph.
-fn remove(engine: &mut Engine, version: &Loaded) -> Result<(), GraphError> {
-    for (arc, feature) in &version.features {
-        engine.remove_feature(arc, feature)?;
-    }
-    let there = |engine: &Engine, node: &str| engine.node(node).is_ok();
-    let mut left: Vec<&String> = version.nodes.keys().collect();
-    left.retain(|node| there(engine, node));
-    // A node is removed after the nodes that have an edge to it.
-    while !left.is_empty() {
-        let (before, mut refused) = (left.len(), Ok(()));
-        left.retain(|node| {
-            if let Err(error) = engine.remove(node) {
-                refused = Err(error);
-            }
-            there(engine, node)
-        });
-        if left.len() == before {
-            return refused;
-        }
-    }
-    Ok(())
 }
 
 impl PeriodicTask for Control {

@@ -3,6 +3,13 @@
 use std::time::{Duration, Instant};
 use volley_plugin_abi::PluginTask;
 
+/// Limits of a period: a task that always ran again at once would take the control thread, and a time must not overflow.
+const PERIODS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(365 * 86_400));
+
+fn period(task: &PluginTask) -> Duration {
+    task.period().clamp(PERIODS.0, PERIODS.1)
+}
+
 /// Tasks and the times of their next runs.
 #[derive(Default)]
 pub(crate) struct Tasks(Vec<(Instant, PluginTask)>);
@@ -11,7 +18,7 @@ impl Tasks {
     /// The first run of each task is one period from now.
     pub(crate) fn new(tasks: Vec<PluginTask>) -> Self {
         let now = Instant::now();
-        let due = |task: PluginTask| (now + task.period(), task);
+        let due = |task: PluginTask| (now + period(&task), task);
         Tasks(tasks.into_iter().map(due).collect())
     }
 
@@ -28,7 +35,7 @@ impl Tasks {
             if *due > now {
                 return true;
             }
-            *due = now + task.period();
+            *due = now + period(task);
             match task.run() {
                 Ok(()) => true,
                 Err(text) => {

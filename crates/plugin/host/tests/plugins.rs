@@ -17,6 +17,7 @@ struct Router {
     workers: Vec<Worker>,
     pool: Arc<Pool>,
     plugins: Plugins,
+    processes: Processes,
 }
 
 impl Router {
@@ -30,12 +31,14 @@ impl Router {
         let workers = engine.build().unwrap();
         let engine = Rc::new(RefCell::new(engine));
         let interface = |index| format!("if{index}");
-        let plugins = Plugins::new(engine.clone(), &Processes::default(), interface);
+        let processes = Processes::default();
+        let plugins = Plugins::new(engine.clone(), &processes, interface);
         Router {
             engine,
             workers,
             pool,
             plugins,
+            processes,
         }
     }
 
@@ -231,6 +234,8 @@ fn what_is_no_plugin_of_this_router_is_refused_before_its_code_runs() {
         );
     }
 
+    contradictions(&router, &dir);
+
     let replaced = |from: &[u8], to: u8| {
         changed(&dir, |bytes| {
             let magic = b"volley plugin  1";
@@ -255,6 +260,40 @@ fn what_is_no_plugin_of_this_router_is_refused_before_its_code_runs() {
     );
     assert_eq!(mapped("x"), 0);
     assert_eq!(router.plugins.shown().plugins, []);
+}
+
+/// Refuses parts that the linker would map or write wrongly, in a file with the right fingerprint.
+fn contradictions(router: &Router, dir: &tempfile::TempDir) {
+    /// A byte of the header, or a field of 8 bytes of a part.
+    enum Change {
+        Byte(usize, u8),
+        Part(usize, usize, u64),
+    }
+    use Change::{Byte, Part};
+    for (change, why) in [
+        (Byte(18, 3), "it is for another machine"),
+        (Byte(16, 2), "it is no shared object"),
+        (Part(0, 32, 1 << 30), "a part of it is behind its end"),
+        (Part(1, 16, 0), "a part of it"),
+        (Part(1, 40, u64::MAX), "a part of it has no end"),
+        (Part(0, 48, 12), "a part of it is not aligned"),
+        (
+            Part(1, 0, 1 | 7 << 32),
+            "a part of it can be written and executed",
+        ),
+    ] {
+        let path = changed(dir, |bytes| match change {
+            Byte(at, value) => bytes[at] = value,
+            Part(number, field, value) => {
+                let table = u64::from_le_bytes(bytes[32..40].try_into().unwrap()) as usize;
+                let mut loads = (0..).map(|n| table + 56 * n).filter(|at| bytes[*at] == 1);
+                let at = loads.nth(number).unwrap() + field;
+                bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+            }
+        });
+        let refused = router.refused("x", &path);
+        assert!(refused.contains(why), "{why}: {refused}");
+    }
 }
 
 #[test]
@@ -311,6 +350,31 @@ fn a_refused_version_leaves_the_one_that_runs() {
     sent += router.step() + router.reaped();
     assert_eq!(router.counted("seen"), sent);
     assert_eq!(router.plugins.shown().plugins.len(), 1);
+}
+
+#[test]
+fn a_task_runs_on_the_control_thread_until_its_version_leaves() {
+    let router = Router::new(1);
+    router.plugins.load("ticks", &sample()).unwrap();
+    let ticks = |router: &Router| {
+        let shown = router.plugins.shown().plugins;
+        shown[0].metrics.first().and_then(|it| it.value).unwrap()
+    };
+    assert_eq!(ticks(&router), 0.0);
+    let wait = || std::thread::sleep(std::time::Duration::from_millis(12));
+    let mut seen = 0.0;
+    for _ in 0..3 {
+        wait();
+        router.processes.run_manual();
+        assert!(ticks(&router) > seen, "{} after {seen}", ticks(&router));
+        seen = ticks(&router);
+    }
+    // The next version begins with its own state.
+    router.plugins.load("ticks", &sample()).unwrap();
+    assert_eq!(ticks(&router), 0.0);
+    wait();
+    router.processes.run_manual();
+    assert!(ticks(&router) > 0.0);
 }
 
 #[test]

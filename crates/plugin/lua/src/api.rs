@@ -2,7 +2,7 @@
 //!
 //! The methods of vectors are in `vector_methods`.
 
-use crate::tables::{self, Change, Hop, Route, Shared, Table as Routes};
+use crate::tables::{self, Change, Hop, Route, Run, Shared, Table as Routes};
 use crossbeam_queue::ArrayQueue;
 use mlua::{Error, Lua, Table, UserData, UserDataMethods};
 use std::collections::BTreeMap;
@@ -270,6 +270,21 @@ impl UserData for RouteTable {
             let (address, length) = tables::prefix(&prefix).map_err(raise)?;
             Ok(this.change(Change::Add(address, length, this.route(&route)?)))
         });
+        methods.add_method(
+            "add_many",
+            |_, this, (prefix, count, routes): (String, u32, Vec<Table>)| {
+                if !this.loading.is_now.load(Relaxed) {
+                    return Err(Error::runtime(
+                        "many routes are set while the script is loaded: call add_many outside of functions",
+                    ));
+                }
+                let first = tables::prefix(&prefix).map_err(raise)?;
+                let routes = routes.iter().map(|it| this.route(it));
+                let routes = routes.collect::<mlua::Result<Vec<Route>>>()?;
+                let run = Run::new(first, count, routes).map_err(raise)?;
+                Ok(this.change(Change::Run(run)))
+            },
+        );
         methods.add_method("remove", |_, this, prefix: String| {
             let (address, length) = tables::prefix(&prefix).map_err(raise)?;
             Ok(this.change(Change::Remove(address, length)))

@@ -1,38 +1,37 @@
-//! The vector that a script sees: packets that the node has lent, masks, the route and the verdict of each packet.
+//! The vector that a script sees: packets that the node has lent, sets of packets, the route and the verdict of each packet.
 //!
-//! Nothing here knows Lua. Every operation works on a whole mask, and checks rows and bytes against the vector.
+//! Nothing here knows Lua. Every operation works on a whole set, and checks rows and bytes against the vector. The operations on
+//! IPv4 packets are in `ip4`.
 
-use crate::fields::{self, ETHERNET, Place};
-use crate::masks::{self, ALL, Masks, rows};
+use crate::fields::{ETHERNET, Place};
+use crate::ip4::fill_checksum;
+use crate::masks::{self, ALL};
+use crate::parsed::{MINE, Parsed};
+use crate::sets::{Bits, NO_BITS, Selected, Sets};
 use crate::tables::{Hop, NO_INTERFACE};
 use crate::verdict::Verdict;
-use std::net::Ipv4Addr;
 use volley_sdk::lend::LentPackets;
 use volley_sdk::prelude::*;
-use volley_sdk::tables::lpm4::Lpm4View;
-use volley_sdk::wire::ip4::Ip4Header;
-use volley_sdk::wire::{EtherType, Header, U16, checksum};
 
 /// A fault of the script: one sentence.
 pub(crate) type Fault = String;
 
 /// The vector of a script, on one worker.
 pub(crate) struct Batch {
-    packets: Option<LentPackets>,
-    pub(crate) masks: Masks,
-    hops: Vec<Hop>,
+    pub(crate) packets: Option<LentPackets>,
+    pub(crate) sets: Sets,
+    pub(crate) hops: Vec<Hop>,
     verdicts: Vec<Verdict>,
     /// Packets that have got an Ethernet header: their position is at it.
-    framed: Vec<bool>,
+    pub(crate) framed: Vec<bool>,
     /// The position of a packet is at its IP header.
-    is_layer3: bool,
+    pub(crate) is_layer3: bool,
     /// MAC addresses of interfaces, by index.
     macs: Vec<[u8; 6]>,
-    /// Destinations and results of a lookup.
-    keys: Vec<u32>,
-    leaves: Vec<u32>,
-    /// Rows of the mask of an operation.
-    selected: Vec<u32>,
+    /// Headers of the packets.
+    pub(crate) parsed: Parsed,
+    /// Results of a lookup.
+    pub(crate) leaves: Vec<u32>,
 }
 
 impl Batch {
@@ -46,14 +45,13 @@ impl Batch {
         Batch {
             macs,
             packets: None,
-            masks: Masks::new(size),
+            sets: Sets::new(size),
             hops: vec![Hop::NONE; size],
             verdicts: vec![Verdict::Next; size],
             framed: vec![false; size],
             is_layer3,
-            keys: Vec::with_capacity(size),
+            parsed: Parsed::new(size),
             leaves: vec![0; size],
-            selected: Vec::with_capacity(size),
         }
     }
 
@@ -64,24 +62,13 @@ impl Batch {
         self.framed[..n].fill(false);
         self.hops[..n].fill(Hop::NONE);
         self.packets = Some(packets);
-        self.masks.clear();
-        // The first mask of a vector always has room.
-        let _ = self.masks.put(present);
-    }
-
-    /// Let the script see one packet only.
-    pub(crate) fn focus(&mut self, row: usize) {
-        self.masks.clear();
-        if let Ok(mask) = self.masks.add()
-            && let Ok(words) = self.masks.get_mut(mask)
-        {
-            masks::insert(words, row);
-        }
+        self.parsed.begin(present);
+        self.sets.begin(present, n);
     }
 
     /// End the vector, and give the packets back.
     pub(crate) fn end(&mut self) -> Option<LentPackets> {
-        self.masks.clear();
+        self.sets.clear();
         self.packets.take()
     }
 
@@ -106,99 +93,96 @@ impl Batch {
     }
 
     /// Where the IP header of a packet starts, seen from its position.
-    fn net(&self, row: usize) -> usize {
-        match self.is_layer3 && !self.framed[row] {
-            true => 0,
-            false => ETHERNET,
-        }
+    pub(crate) fn net(&self, row: usize) -> usize {
+        start_of_ip(self.is_layer3, &self.framed, row)
     }
 
-    /// The row that a script names, from 1; without a name the only packet of the vector, or the first one.
-    fn row(&self, name: Option<u32>) -> Result<usize, Fault> {
-        let all = self.masks.get(ALL)?;
-        let Some(name) = name else {
-            let first = rows(all).next();
-            return first.ok_or_else(|| "the vector has no packet".to_owned());
-        };
-        let row = (name as usize).wrapping_sub(1);
-        match masks::contains(all, row) {
-            true => Ok(row),
-            false => Err(format!("the script has no packet {name} in this vector")),
-        }
-    }
-
-    /// The rows of a mask, in memory that the caller returns to `self.selected`.
-    fn select(&mut self, mask: u32) -> Result<Vec<u32>, Fault> {
-        lent(&mut self.packets)?;
-        let mut selected = std::mem::take(&mut self.selected);
-        selected.clear();
-        selected.extend(rows(self.masks.get(mask)?).map(|row| row as u32));
-        Ok(selected)
-    }
-
-    /// The packets of a mask for which `is` holds, as a new mask. `is` gets the packet's bytes and the start of its IP header.
-    fn filter(&mut self, mask: u32, is: impl Fn(&[u8], usize) -> bool) -> Result<u32, Fault> {
-        let selected = self.select(mask)?;
-        let new = self.masks.add()?;
-        for &row in &selected {
-            let row = row as usize;
-            let net = self.net(row);
-            if is(lent(&mut self.packets)?.view(row).bytes(), net) {
-                masks::insert(self.masks.get_mut(new)?, row);
+    /// The packets of a set for which `is` holds, as a new set of its form. `is` gets the packet and the start of its IP header.
+    #[inline(always)]
+    pub(crate) fn filter(
+        &mut self,
+        set: u32,
+        is: impl Fn(PacketView<'_>, usize) -> bool,
+    ) -> Result<u32, Fault> {
+        let packets = lent(&mut self.packets)?;
+        let (framed, is_layer3) = (&self.framed, self.is_layer3);
+        let mut bits = NO_BITS;
+        self.sets.get(set)?.for_each(|row| {
+            if is(packets.view(row), start_of_ip(is_layer3, framed, row)) {
+                masks::insert(&mut bits, row);
             }
-        }
-        self.selected = selected;
-        Ok(new)
+        });
+        self.sets.put(set, &bits)
     }
 
     /// The number of packets of the script.
     pub(crate) fn len(&self) -> Result<u32, Fault> {
-        self.masks.count(ALL)
+        self.sets.count(ALL)
     }
 
-    /// The first packet of a mask behind packet `after`; both are numbered from 1.
-    pub(crate) fn next_row(&self, mask: u32, after: u32) -> Result<Option<u32>, Fault> {
-        let mut all = rows(self.masks.get(mask)?);
-        let next = all.find(|&row| row >= after as usize);
+    /// The first packet of a set behind packet `after`; both are numbered from 1.
+    pub(crate) fn next_row(&self, set: u32, after: u32) -> Result<Option<u32>, Fault> {
+        let after = after as usize;
+        let next = match self.sets.get(set)? {
+            Selected::Mask(words) => masks::rows(words).find(|&row| row >= after),
+            Selected::Array(rows) => {
+                let mut rows = rows.iter().map(|&row| row as usize);
+                rows.find(|&row| row >= after)
+            }
+            Selected::Holes(flags) => (after..flags.len()).find(|&row| flags[row]),
+        };
         Ok(next.map(|row| row as u32 + 1))
     }
 
     /// Packets with this EtherType.
-    pub(crate) fn ether_type(&mut self, mask: u32, wanted: u16) -> Result<u32, Fault> {
+    pub(crate) fn ether_type(&mut self, set: u32, wanted: u16) -> Result<u32, Fault> {
         if self.is_layer3 {
             return Err(
                 "frames have no EtherType on this arc: use it on the arc device-input".to_owned(),
             );
         }
-        let wanted = EtherType(U16::new(wanted));
-        self.filter(mask, |bytes, _| fields::ether_type(bytes) == Some(wanted))
+        self.parse(set)?;
+        self.sets.select(set, &self.parsed.with_type(wanted))
     }
 
     /// Packets whose frame is for their receive interface. Packets of the arc ip4-unicast are for the router.
-    pub(crate) fn for_me(&mut self, mask: u32) -> Result<u32, Fault> {
-        let selected = self.select(mask)?;
-        let new = self.masks.add()?;
-        for &row in &selected {
-            let row = row as usize;
-            let (net, view) = (self.net(row), lent(&mut self.packets)?.view(row));
-            let (rx, dst) = (view.rx() as usize, view.bytes().first_chunk::<6>());
-            let is_mine = net == 0 || dst.is_some() && self.macs.get(rx) == dst;
-            if is_mine {
-                masks::insert(self.masks.get_mut(new)?, row);
-            }
-        }
-        self.selected = selected;
-        Ok(new)
+    pub(crate) fn for_me(&mut self, set: u32) -> Result<u32, Fault> {
+        self.parse(set)?;
+        self.sets.select(set, &self.parsed.with(MINE))
+    }
+
+    /// Read the headers of a set's packets that were not read. Returns the packets of the set.
+    pub(crate) fn parse(&mut self, set: u32) -> Result<Bits, Fault> {
+        let packets = lent(&mut self.packets)?;
+        let bits = self.sets.bits(set)?;
+        let place = (self.is_layer3, &*self.framed);
+        self.parsed.read(&bits, packets, &self.macs, place);
+        Ok(bits)
     }
 
     /// Packets whose field has this value.
-    pub(crate) fn matching(&mut self, mask: u32, place: Place, value: u128) -> Result<u32, Fault> {
-        self.filter(mask, |bytes, net| place.read(bytes, net) == Some(value))
+    pub(crate) fn matching(&mut self, set: u32, place: Place, value: u128) -> Result<u32, Fault> {
+        self.filter(set, |packet, net| {
+            place.read(packet.bytes(), net) == Some(value)
+        })
+    }
+
+    /// Packets whose field has a value in a range.
+    pub(crate) fn between(
+        &mut self,
+        set: u32,
+        place: Place,
+        (low, high): (u128, u128),
+    ) -> Result<u32, Fault> {
+        self.filter(set, |packet, net| {
+            let value = place.read(packet.bytes(), net);
+            value.is_some_and(|value| (low..=high).contains(&value))
+        })
     }
 
     /// The value of a field.
     pub(crate) fn read(&mut self, row: Option<u32>, place: Place) -> Result<Option<u128>, Fault> {
-        let row = self.row(row)?;
+        let row = self.sets.row(row)?;
         let net = self.net(row);
         Ok(place.read(lent(&mut self.packets)?.view(row).bytes(), net))
     }
@@ -210,23 +194,27 @@ impl Batch {
         place: Place,
         value: u128,
     ) -> Result<(), Fault> {
-        let row = self.row(row)?;
+        let row = self.sets.row(row)?;
         let net = self.net(row);
+        self.parsed.forget_row(row);
         let mut packet = lent(&mut self.packets)?.packet(row);
-        let bytes = packet.bytes_mut();
-        if !place.write(bytes, net, value) {
-            let field = place.field.name;
-            return Err(format!("packet {} has no field `{field}`", row + 1));
-        }
-        if place.is_summed() {
-            fill_checksum(bytes, net);
-        }
-        Ok(())
+        write_field(packet.bytes_mut(), net, place, value, row)
+    }
+
+    /// Write a field of all packets of a set, all of which must have it.
+    pub(crate) fn write_all(&mut self, set: u32, place: Place, value: u128) -> Result<(), Fault> {
+        let packets = lent(&mut self.packets)?;
+        self.parsed.forget(&self.sets.bits(set)?);
+        let (framed, is_layer3) = (&self.framed, self.is_layer3);
+        self.sets.get(set)?.each(|row| {
+            let net = start_of_ip(is_layer3, framed, row);
+            write_field(packets.bytes_mut(row), net, place, value, row)
+        })
     }
 
     /// A byte of a packet, counted from 0.
     pub(crate) fn byte(&mut self, row: Option<u32>, at: u32) -> Result<u8, Fault> {
-        let row = self.row(row)?;
+        let row = self.sets.row(row)?;
         let bytes = lent(&mut self.packets)?.view(row).bytes();
         let found = bytes.get(at as usize).copied();
         found.ok_or_else(|| beyond(row, at, bytes.len()))
@@ -234,7 +222,8 @@ impl Batch {
 
     /// Write a byte of a packet.
     pub(crate) fn set_byte(&mut self, row: Option<u32>, at: u32, byte: u8) -> Result<(), Fault> {
-        let row = self.row(row)?;
+        let row = self.sets.row(row)?;
+        self.parsed.forget_row(row);
         let mut packet = lent(&mut self.packets)?.packet(row);
         let bytes = packet.bytes_mut();
         let length = bytes.len();
@@ -245,158 +234,60 @@ impl Batch {
 
     /// The length of a packet in bytes.
     pub(crate) fn length(&mut self, row: Option<u32>) -> Result<u32, Fault> {
-        let row = self.row(row)?;
+        let row = self.sets.row(row)?;
         Ok(lent(&mut self.packets)?.view(row).len() as u32)
     }
 
     /// The receive interface of a packet.
     pub(crate) fn rx(&mut self, row: Option<u32>) -> Result<u32, Fault> {
-        let row = self.row(row)?;
+        let row = self.sets.row(row)?;
         Ok(lent(&mut self.packets)?.view(row).rx())
     }
 
-    /// Check IPv4 packets as ip4-input does. Returns masks of those that may be forwarded, cut to their total length, and of those that
-    /// are invalid. Packets with options and with a TTL of 0 or 1 are in neither.
-    pub(crate) fn check_ip4(&mut self, mask: u32) -> Result<(u32, u32), Fault> {
-        let selected = self.select(mask)?;
-        let (good, bad) = (self.masks.add()?, self.masks.add()?);
-        for &row in &selected {
-            let row = row as usize;
-            let net = self.net(row);
-            let mut packet = lent(&mut self.packets)?.packet(row);
-            match valid4(packet.bytes(), net, packet.len()) {
-                Valid4::Good(length) => {
-                    packet.truncate(length);
-                    masks::insert(self.masks.get_mut(good)?, row);
-                }
-                Valid4::Bad => masks::insert(self.masks.get_mut(bad)?, row),
-                Valid4::Slow => {}
-            }
-        }
-        self.selected = selected;
-        Ok((good, bad))
-    }
-
-    /// Look up the destinations of IPv4 packets. Returns the mask of those whose route is complete and whose length the interface of
-    /// the route can transmit.
-    pub(crate) fn lookup(
-        &mut self,
-        mask: u32,
-        view: &Lpm4View,
-        hops: &[Hop],
-    ) -> Result<u32, Fault> {
-        let selected = self.select(mask)?;
-        let found = self.masks.add()?;
-        let mut keys = std::mem::take(&mut self.keys);
-        keys.clear();
-        for &row in &selected {
-            let net = self.net(row as usize);
-            let bytes = lent(&mut self.packets)?.view(row as usize).bytes();
-            keys.push(ip4(bytes, net).map_or(0, |header| header.dst().to_bits()));
-        }
-        view.lookup_batch(&keys, &mut self.leaves[..keys.len()]);
-        self.keys = keys;
-        for (at, &row) in selected.iter().enumerate() {
-            let row = row as usize;
-            let hop = (self.leaves[at] as usize).checked_sub(1);
-            let hop = hop.and_then(|at| hops.get(at)).copied();
-            let hop = hop.unwrap_or(Hop::NONE);
-            self.hops[row] = hop;
-            let length = lent(&mut self.packets)?
-                .view(row)
-                .len()
-                .saturating_sub(self.net(row));
-            if hop.is_complete && length <= hop.mtu as usize {
-                masks::insert(self.masks.get_mut(found)?, row);
-            }
-        }
-        self.selected = selected;
-        Ok(found)
-    }
-
-    /// Apply the routes of a lookup: decrement the TTL and write the Ethernet header.
-    pub(crate) fn apply(&mut self, mask: u32) -> Result<(), Fault> {
-        let selected = self.select(mask)?;
-        for &row in &selected {
-            let row = row as usize;
-            let hop = self.hops[row];
-            if !hop.is_complete {
-                return Err(format!(
-                    "packet {} has no complete route: apply routes to the mask that `lookup` returns",
-                    row + 1
-                ));
-            }
-            let net = self.net(row);
-            decrement_ttl(lent(&mut self.packets)?.packet(row).bytes_mut(), net);
-            self.put_ethernet(row, &hop.ethernet)?;
-        }
-        self.selected = selected;
-        Ok(())
-    }
-
-    /// Write the Ethernet header of a packet, in front of its IP header.
-    fn put_ethernet(&mut self, row: usize, header: &[u8; ETHERNET]) -> Result<(), Fault> {
-        let net = self.net(row);
-        let mut packet = lent(&mut self.packets)?.packet(row);
-        if net == 0 && !packet.retreat(ETHERNET) {
-            return Err(format!(
-                "packet {} has no room for an Ethernet header",
-                row + 1
-            ));
-        }
-        if let Some(bytes) = packet.bytes_mut().first_chunk_mut::<ETHERNET>() {
-            *bytes = *header;
-        }
-        self.framed[row] = true;
-        Ok(())
-    }
-
     /// Send packets on this interface, or on that of their route.
-    pub(crate) fn send(&mut self, mask: u32, interface: Option<u32>) -> Result<(), Fault> {
-        let selected = self.select(mask)?;
-        for &row in &selected {
-            let row = row as usize;
+    pub(crate) fn send(&mut self, set: u32, interface: Option<u32>) -> Result<(), Fault> {
+        lent(&mut self.packets)?;
+        let (hops, verdicts) = (&mut self.hops, &mut self.verdicts);
+        let (framed, is_layer3) = (&self.framed, self.is_layer3);
+        self.sets.get(set)?.each(|row| {
             if let Some(interface) = interface {
-                self.hops[row].interface = interface;
+                hops[row].interface = interface;
             }
-            if self.hops[row].interface == NO_INTERFACE {
+            if hops[row].interface == NO_INTERFACE {
                 return Err(format!(
                     "packet {} has no route: name the interface, or look the packet up before",
                     row + 1
                 ));
             }
-            if self.net(row) == 0 {
+            if start_of_ip(is_layer3, framed, row) == 0 {
                 return Err(format!(
                     "packet {} has no Ethernet header: apply a route before it is sent",
                     row + 1
                 ));
             }
-            self.verdicts[row] = Verdict::Send;
-        }
-        self.selected = selected;
-        Ok(())
+            verdicts[row] = Verdict::Send;
+            Ok(())
+        })
     }
 
-    /// Set the verdict on the packets of a mask.
-    pub(crate) fn decide(&mut self, mask: u32, verdict: Verdict) -> Result<(), Fault> {
+    /// Set the verdict on the packets of a set.
+    pub(crate) fn decide(&mut self, set: u32, verdict: Verdict) -> Result<(), Fault> {
         lent(&mut self.packets)?;
-        for row in rows(self.masks.get(mask)?) {
-            self.verdicts[row] = verdict;
-        }
+        let verdicts = &mut self.verdicts;
+        self.sets.get(set)?.for_each(|row| verdicts[row] = verdict);
         Ok(())
     }
 
     /// The packets about which the script has not decided.
     pub(crate) fn rest(&mut self) -> Result<u32, Fault> {
-        let selected = self.select(ALL)?;
-        let new = self.masks.add()?;
-        for &row in &selected {
-            if self.verdicts[row as usize] == Verdict::Next {
-                masks::insert(self.masks.get_mut(new)?, row as usize);
+        lent(&mut self.packets)?;
+        let (mut bits, verdicts) = (NO_BITS, &self.verdicts);
+        self.sets.get(ALL)?.for_each(|row| {
+            if verdicts[row] == Verdict::Next {
+                masks::insert(&mut bits, row);
             }
-        }
-        self.selected = selected;
-        Ok(new)
+        });
+        self.sets.put(ALL, &bits)
     }
 
     /// Let the only packet become a reply in place: `change` gets it at its Ethernet header. False: the packet cannot become
@@ -408,7 +299,8 @@ impl Batch {
         if self.is_layer3 {
             return Err("replies need the arc device-input".to_owned());
         }
-        let row = self.row(None)?;
+        let row = self.sets.row(None)?;
+        self.parsed.forget_row(row);
         let mut packet = lent(&mut self.packets)?.packet(row);
         let rx = packet.rx();
         if change(&mut packet).is_err() {
@@ -423,8 +315,35 @@ impl Batch {
     }
 }
 
+/// Where the IP header of a packet starts, seen from its position.
+#[inline(always)]
+pub(crate) fn start_of_ip(is_layer3: bool, framed: &[bool], row: usize) -> usize {
+    match is_layer3 && !framed[row] {
+        true => 0,
+        false => ETHERNET,
+    }
+}
+
+/// Write a field of the packet in a row. The checksum of an IPv4 header is corrected.
+fn write_field(
+    bytes: &mut [u8],
+    net: usize,
+    place: Place,
+    value: u128,
+    row: usize,
+) -> Result<(), Fault> {
+    if !place.write(bytes, net, value) {
+        let field = place.field.name;
+        return Err(format!("packet {} has no field `{field}`", row + 1));
+    }
+    if place.is_summed() {
+        fill_checksum(bytes, net);
+    }
+    Ok(())
+}
+
 /// The packets of the vector.
-fn lent(packets: &mut Option<LentPackets>) -> Result<&mut LentPackets, Fault> {
+pub(crate) fn lent(packets: &mut Option<LentPackets>) -> Result<&mut LentPackets, Fault> {
     let none = || "there is no vector: use it only in `vector` and `packet`".to_owned();
     packets.as_mut().ok_or_else(none)
 }
@@ -434,73 +353,4 @@ fn beyond(row: usize, at: u32, length: usize) -> Fault {
         "packet {} has no byte {at}: its first segment has {length} bytes, counted from 0",
         row + 1
     )
-}
-
-/// The verdict on an IPv4 packet.
-enum Valid4 {
-    /// The packet may be forwarded; the length of the packet without padding, from its position.
-    Good(usize),
-    /// A rule of RFC 1812 forbids to forward it.
-    Bad,
-    /// The packet has options, or its TTL ends here.
-    Slow,
-}
-
-/// Whether an address is none that a host on the wire may have (RFC 1812, 5.3.7): of this network, loopback, or from 224 on a group,
-/// reserved or the limited broadcast address.
-pub(crate) fn is_reserved(address: Ipv4Addr) -> bool {
-    let first = address.octets()[0];
-    first == 0 || first == 127 || first >= 224
-}
-
-/// The IPv4 header that starts at `net`.
-fn ip4(bytes: &[u8], net: usize) -> Option<&Ip4Header> {
-    Some(Ip4Header::split(bytes.get(net..)?).ok()?.0)
-}
-
-/// Check an IPv4 packet of `length` bytes whose header starts at `net`, in the order of ip4-input (`docs/forwarding-rules.md`).
-fn valid4(bytes: &[u8], net: usize, length: usize) -> Valid4 {
-    let Some(header) = ip4(bytes, net) else {
-        return Valid4::Bad;
-    };
-    let (ihl, total) = (header.header_len(), usize::from(header.total_len.get()));
-    if header.version() != 4 || ihl < Ip4Header::LEN || total < ihl || net + total > length {
-        return Valid4::Bad;
-    }
-    let whole = bytes.get(net..net + ihl);
-    if !whole.is_some_and(checksum::is_valid) {
-        return Valid4::Bad;
-    }
-    let (src, dst) = (header.src(), header.dst());
-    if is_reserved(dst) || src.is_link_local() || dst.is_link_local() {
-        return Valid4::Bad;
-    }
-    match header.ttl {
-        // The TTL is judged before the source.
-        0 | 1 => Valid4::Slow,
-        _ if is_reserved(src) => Valid4::Bad,
-        _ if ihl > Ip4Header::LEN => Valid4::Slow,
-        _ => Valid4::Good(net + total),
-    }
-}
-
-/// Decrement the TTL and correct the checksum. A TTL of 0 stays.
-fn decrement_ttl(bytes: &mut [u8], net: usize) {
-    let header = bytes.get_mut(net..).map(Ip4Header::split_mut);
-    if let Some(Ok((header, _))) = header
-        && header.ttl > 0
-    {
-        header.decrement_ttl();
-    }
-}
-
-/// Write the checksum of an IPv4 header.
-fn fill_checksum(bytes: &mut [u8], net: usize) {
-    let header = bytes.get_mut(net..).map(Ip4Header::split_mut);
-    if let Some(Ok((header, behind))) = header
-        && let Some(options) = header.header_len().checked_sub(Ip4Header::LEN)
-        && let Some(options) = behind.get(..options)
-    {
-        header.fill_checksum(options);
-    }
 }

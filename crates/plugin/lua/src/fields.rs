@@ -72,6 +72,13 @@ impl Place {
         let Some(bytes) = bytes.get_mut(at..at + (first + bits).div_ceil(8)) else {
             return false;
         };
+        if first % 8 == 0 && bits % 8 == 0 {
+            let value = value.to_be_bytes();
+            if let Some(value) = value.get(value.len().saturating_sub(bits / 8)..) {
+                bytes[first / 8..][..value.len()].copy_from_slice(value);
+            }
+            return true;
+        }
         for bit in 0..bits {
             let place = first + bit;
             let one = 0x80 >> (place % 8);

@@ -6,7 +6,7 @@
 //! - `state`, `sandbox`, `limits`: a script on a worker, its library and its limits.
 //! - `api`, `vector_methods`: what a script can call.
 //! - `scenarios`: benchmarks.
-//! - `batch`, `masks`, `fields`, `tables`, `replies`, `verdict`: the native modules behind it, which do not know Lua.
+//! - `batch`, `ip4`, `sets`, `masks`, `fields`, `tables`, `replies`, `verdict`: the native modules behind it, which do not know Lua.
 //!
 //! A worker neither locks nor waits for the control thread. It allocates: a script's values are memory of its state.
 #![forbid(unsafe_code)]
@@ -14,15 +14,18 @@
 mod api;
 mod batch;
 mod fields;
+mod ip4;
 mod limits;
 mod link;
 mod masks;
 mod model;
 mod node;
+mod parsed;
 mod replies;
 mod sandbox;
 mod scenarios;
 mod scripts;
+mod sets;
 mod state;
 mod tables;
 #[cfg(test)]
@@ -32,6 +35,7 @@ mod verdict;
 
 use model::LuaScript;
 use node::lua_input::{DeviceInput, Ip4Unicast, LuaScripts, OnArc};
+use node::scatter::{Arrays, DropOut, Masks, Scatter, Way};
 use scripts::Scripts;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -47,6 +51,9 @@ fn register(plugin: &mut Plugin) -> Result<(), RegisterError> {
     let scripts = Rc::new(RefCell::new(Scripts::new(plugin.host())));
     feature::<DeviceInput>(plugin, &scripts);
     feature::<Ip4Unicast>(plugin, &scripts);
+    scatter::<Arrays>(plugin);
+    scatter::<Masks>(plugin);
+    scatter::<DropOut>(plugin);
     let of = scripts.clone();
     plugin.object(move |key, now: Option<LuaScript>| match now {
         Some(script) => of.borrow_mut().load(script),
@@ -58,6 +65,12 @@ fn register(plugin: &mut Plugin) -> Result<(), RegisterError> {
     scenarios::all().for_each(|scenario| _ = plugin.scenario(scenario));
     plugin.every(PERIOD, move || scripts.borrow_mut().run());
     Ok(())
+}
+
+/// Add a node of `volley bench scatter`.
+fn scatter<W: Way>(plugin: &mut Plugin) {
+    let size = plugin.host().vector_size;
+    plugin.feature(DeviceInput::ARC, move |_| Scatter::<W>::new(size));
 }
 
 /// Add the node of an arc.

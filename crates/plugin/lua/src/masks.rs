@@ -47,7 +47,7 @@ impl Masks {
         match (1..=self.used).contains(&number) {
             true => Ok((number - 1) * self.words),
             false => Err(format!(
-                "{mask} is no mask of this vector: a mask is valid until the function returns"
+                "{mask} is no mask of this vector: a mask is valid until the function returns, and an array is no mask"
             )),
         }
     }
@@ -59,6 +59,7 @@ impl Masks {
     }
 
     /// The words of a mask, to be written.
+    #[cfg(test)]
     pub(crate) fn get_mut(&mut self, mask: u32) -> Result<&mut [u64], String> {
         let at = self.place(mask)?;
         Ok(&mut self.data[at..at + self.words])
@@ -67,8 +68,15 @@ impl Masks {
     /// A new mask of these words.
     pub(crate) fn put(&mut self, words: &[u64]) -> Result<u32, String> {
         let mask = self.add()?;
-        self.get_mut(mask)?.copy_from_slice(words);
+        let at = self.place(mask)?;
+        self.data[at..at + words.len()].copy_from_slice(words);
         Ok(mask)
+    }
+
+    /// A new mask of the first words of a longer one.
+    pub(crate) fn put_bits(&mut self, bits: &[u64]) -> Result<u32, String> {
+        let words = self.words.min(bits.len());
+        self.put(&bits[..words])
     }
 
     /// A new mask, word by word from two others.
@@ -86,11 +94,6 @@ impl Masks {
         }
         Ok(new)
     }
-
-    /// The number of packets of a mask.
-    pub(crate) fn count(&self, mask: u32) -> Result<u32, String> {
-        Ok(self.get(mask)?.iter().map(|word| word.count_ones()).sum())
-    }
 }
 
 /// The rows of a mask, in order.
@@ -105,7 +108,19 @@ pub(crate) fn rows(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
+/// Put the first `n` rows into a mask, and no others.
+pub(crate) fn fill(words: &mut [u64], n: usize) {
+    for (at, word) in words.iter_mut().enumerate() {
+        *word = match n.saturating_sub(at * 64) {
+            0 => 0,
+            left @ 1..64 => (1 << left) - 1,
+            _ => u64::MAX,
+        };
+    }
+}
+
 /// Put a row into a mask.
+#[inline(always)]
 pub(crate) fn insert(words: &mut [u64], row: usize) {
     words[row / 64] |= 1 << (row % 64);
 }
@@ -134,8 +149,16 @@ mod tests {
             rows(masks.get(rest).unwrap()).collect::<Vec<_>>(),
             [0, 63, 99]
         );
-        assert_eq!(masks.count(a), Ok(4));
         assert!(contains(masks.get(b).unwrap(), 64) && !contains(masks.get(b).unwrap(), 65));
+    }
+
+    #[test]
+    fn the_first_rows_fill_a_mask() {
+        for n in [0, 1, 63, 64, 65, 128, 200] {
+            let mut words = [7; 4];
+            fill(&mut words, n);
+            assert!(rows(&words).eq(0..n), "{n}");
+        }
     }
 
     #[test]

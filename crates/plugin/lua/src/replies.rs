@@ -1,8 +1,9 @@
 //! Packets that become replies in place: ARP, ICMP echo replies and errors (RFC 826, RFC 792, RFC 1812). The position of a packet
 //! is at its Ethernet header.
 
-use crate::batch::{Fault, is_reserved};
+use crate::batch::Fault;
 use crate::fields::{ETHERNET, ether_type};
+use crate::ip4::is_reserved;
 use std::net::Ipv4Addr;
 use volley_sdk::prelude::*;
 use volley_sdk::wire::arp::{ArpPacket, REQUEST};

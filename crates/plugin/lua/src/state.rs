@@ -141,7 +141,7 @@ impl ScriptState {
         for (at, &row) in slow.iter().enumerate() {
             let Some(packet) = &self.packet else { break };
             if let Ok(mut batch) = self.batch() {
-                batch.focus(row);
+                batch.sets.focus(row);
             }
             if let Err(error) = packet.call::<()>(&self.batch) {
                 let error = self.fault(&error);

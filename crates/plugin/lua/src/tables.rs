@@ -72,11 +72,91 @@ impl Route {
     }
 }
 
+/// Consecutive prefixes of one length, which take routes of a list in turn. A million of them need no memory of their own besides
+/// the table's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    first: u32,
+    length: u8,
+    count: u32,
+    routes: Arc<[Route]>,
+}
+
+/// The maximum number of prefixes of the runs of a table.
+const MOST_IN_RUNS: u32 = 1 << 24;
+/// The maximum number of runs of a table: a change of a prefix searches all of them.
+const MOST_RUNS: usize = 64;
+
+impl Run {
+    /// Prefixes from `first` on.
+    pub(crate) fn new(
+        (first, length): (u32, u8),
+        count: u32,
+        routes: Vec<Route>,
+    ) -> Result<Run, String> {
+        if !(1..=MOST_IN_RUNS).contains(&count) {
+            return Err(format!(
+                "{count} prefixes: add_many sets 1 to {MOST_IN_RUNS}"
+            ));
+        }
+        if routes.is_empty() {
+            return Err("the prefixes have no route: give a list of routes".to_owned());
+        }
+        let run = Run {
+            first,
+            length,
+            count,
+            routes: routes.into(),
+        };
+        let last = u64::from(first >> run.shift()) + u64::from(count) - 1;
+        match length > 0 && last >> length == 0 {
+            true => Ok(run),
+            false => Err(format!(
+                "{count} prefixes of /{length} from this address on end behind 255.255.255.255: set fewer"
+            )),
+        }
+    }
+
+    fn shift(&self) -> u32 {
+        32 - u32::from(self.length).clamp(1, 32)
+    }
+
+    /// The prefixes with their routes.
+    fn prefixes(&self) -> impl Iterator<Item = ((u32, u8), Route)> + '_ {
+        let start = self.first >> self.shift();
+        let routes = self.routes.iter().cycle();
+        (0..self.count)
+            .zip(routes)
+            .map(move |(n, route)| (((start + n) << self.shift(), self.length), *route))
+    }
+
+    /// The route of a prefix of the run.
+    fn find(&self, (address, length): (u32, u8)) -> Option<Route> {
+        let at = (address >> self.shift()).checked_sub(self.first >> self.shift())?;
+        let is_in = length == self.length && at < self.count;
+        is_in.then(|| self.routes[at as usize % self.routes.len()])
+    }
+}
+
+/// Refuse runs that need too much memory or time.
+fn check_runs(runs: &[Run]) -> Result<(), String> {
+    let prefixes: u64 = runs.iter().map(|run| u64::from(run.count)).sum();
+    match runs.len() <= MOST_RUNS && prefixes <= u64::from(MOST_IN_RUNS) {
+        true => Ok(()),
+        false => Err(format!(
+            "{prefixes} prefixes by {} calls of add_many: a table has at most {MOST_IN_RUNS} by {MOST_RUNS} calls",
+            runs.len()
+        )),
+    }
+}
+
 /// A change of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     /// Set the route of a prefix.
     Add(u32, u8, Route),
+    /// Set the routes of consecutive prefixes, while the script is loaded.
+    Run(Run),
     /// Remove a prefix.
     Remove(u32, u8),
     /// A neighbor: a route to its address, and the MAC address of routes via it.
@@ -161,6 +241,8 @@ pub(crate) struct Table {
     is_changed: bool,
     neighbors: BTreeMap<u32, [u8; 6]>,
     entries: BTreeMap<(u32, u8), Entry>,
+    /// Prefixes without an entry that the script has set when it was loaded.
+    runs: Vec<Run>,
     learned: usize,
     changes: Arc<ArrayQueue<Change>>,
 }
@@ -177,6 +259,7 @@ impl Table {
             is_changed: false,
             neighbors: BTreeMap::new(),
             entries: BTreeMap::new(),
+            runs: Vec::new(),
             learned: 0,
             changes: Arc::new(ArrayQueue::new(WAITING)),
         }
@@ -195,11 +278,18 @@ impl Table {
     /// Make these the routes that the script has set when it was loaded. What it has learned stays.
     pub(crate) fn load(&mut self, changes: &[Change]) -> Result<(), String> {
         let mut fixed = BTreeMap::new();
+        let of_run = |change: &Change| match change {
+            Change::Run(run) => Some(run.clone()),
+            _ => None,
+        };
+        let runs: Vec<Run> = changes.iter().filter_map(of_run).collect();
+        check_runs(&runs)?;
         for change in changes {
             match *change {
                 Change::Add(address, length, route) => {
                     fixed.insert((address, length), route);
                 }
+                Change::Run(_) => {}
                 Change::Remove(address, length) => {
                     fixed.remove(&(address, length));
                 }
@@ -209,11 +299,23 @@ impl Table {
                 }
             }
         }
+        let gone = std::mem::replace(&mut self.runs, runs);
+        let done = self.load_all(fixed, &gone);
+        match done.is_ok() {
+            true => self.remove_runs(&gone),
+            // Their prefixes are still in the table: the next version removes them.
+            false => self.runs = gone,
+        }
+        done
+    }
+
+    /// Load the runs and these routes; `gone` are the runs of the last version.
+    fn load_all(&mut self, fixed: BTreeMap<(u32, u8), Route>, gone: &[Run]) -> Result<(), String> {
+        let mut fresh = self.load_runs(gone)?;
         let before: Vec<(u32, u8)> = self.entries.keys().copied().collect();
         for key in before.into_iter().filter(|key| !fixed.contains_key(key)) {
             self.edit(key, |entry| entry.fixed = None)?;
         }
-        let mut fresh = Vec::new();
         for (key, route) in fixed {
             let entry = self.entries.entry(key).or_default();
             if entry.fixed != Some(route) {
@@ -227,6 +329,44 @@ impl Table {
         done.map_err(|why| why.to_string())
     }
 
+    /// The leaves of prefixes of runs that no entry has, if the runs are other ones than before.
+    fn load_runs(&mut self, before: &[Run]) -> Result<Vec<(u32, u8, u32)>, String> {
+        let mut fresh = Vec::new();
+        if self.runs == before {
+            return Ok(fresh);
+        }
+        let runs = std::mem::take(&mut self.runs);
+        for run in &runs {
+            let leaves = run.routes.iter().map(|route| self.leaf(*route));
+            let leaves: Option<Vec<u32>> = leaves.collect();
+            let leaves = leaves.ok_or_else(full)?;
+            for ((key, _), leaf) in run.prefixes().zip(leaves.iter().cycle()) {
+                if !self.entries.contains_key(&key) {
+                    fresh.push((key.0, key.1, *leaf));
+                }
+            }
+        }
+        self.runs = runs;
+        Ok(fresh)
+    }
+
+    /// Remove prefixes of runs of the last version of the script that the new one does not have.
+    fn remove_runs(&mut self, before: &[Run]) {
+        if self.runs == before {
+            return;
+        }
+        for (key, _) in before.iter().flat_map(Run::prefixes) {
+            if self.of_runs(key).is_none() && !self.entries.contains_key(&key) {
+                self.lpm.remove(key.0, key.1);
+            }
+        }
+    }
+
+    /// The route that a run gives a prefix: of several runs the last one.
+    fn of_runs(&self, key: (u32, u8)) -> Option<Route> {
+        self.runs.iter().rev().find_map(|run| run.find(key))
+    }
+
     /// Carry out the changes that workers have requested. Those for which the table has no room are left out.
     pub(crate) fn collect(&mut self) -> Result<(), String> {
         let mut edits = Vec::new();
@@ -234,6 +374,8 @@ impl Table {
             edits.push(match change {
                 Change::Add(address, length, route) => ((address, length), Some(route)),
                 Change::Remove(address, length) => ((address, length), None),
+                // Runs are set while the script is loaded.
+                Change::Run(_) => continue,
                 Change::Neighbor(address, route) => {
                     let itself = route.to_neighbor(address);
                     let entry = self.entries.get(&(address, 32));
@@ -276,7 +418,15 @@ impl Table {
         match entry.route() {
             None => {
                 self.entries.remove(&key);
-                self.lpm.remove(key.0, key.1);
+                match self.of_runs(key) {
+                    Some(route) => {
+                        let leaf = self.leaf(route).ok_or_else(full)?;
+                        self.publish();
+                        let done = self.lpm.insert(key.0, key.1, leaf);
+                        done.map_err(|why| why.to_string())?;
+                    }
+                    None => _ = self.lpm.remove(key.0, key.1),
+                }
             }
             Some(route) => {
                 let leaf = self.leaf(route).ok_or_else(full)?;
@@ -395,6 +545,48 @@ mod tests {
         table.shared().ask(Change::Remove(3, 32));
         table.collect().unwrap();
         assert_eq!(found(&table, &mut reader, 3), Hop::NONE);
+    }
+
+    #[test]
+    fn a_run_takes_routes_in_turn_and_single_routes_take_precedence() {
+        let domain = Domain::new();
+        let mut reader = domain.register();
+        let mut table = Table::new(&domain);
+        let to = |interface| route(interface, Some([2; 6]), None);
+        let run = |first, count, routes| Change::Run(Run::new(first, count, routes).unwrap());
+        let first = run((0x4000_0000, 24), 1000, vec![to(1), to(2), to(3)]);
+        let single = Change::Add(0x4000_0300, 24, to(9));
+        table.load(&[first.clone(), single]).unwrap();
+        let seen = |table: &Table, reader: &mut Reader, n: u32| {
+            found(table, reader, 0x4000_0000 + n * 256 + 7).interface
+        };
+        for n in 0..1000 {
+            let expected = if n == 3 { 9 } else { n % 3 + 1 };
+            assert_eq!(seen(&table, &mut reader, n), expected, "{n}");
+        }
+        assert_eq!(seen(&table, &mut reader, 1000), NO_INTERFACE);
+        // Without the single route the run's is back; a learned one hides it for as long as it is there.
+        table.load(std::slice::from_ref(&first)).unwrap();
+        assert_eq!(seen(&table, &mut reader, 3), 1);
+        table.shared().ask(Change::Add(0x4000_0400, 24, to(8)));
+        table.collect().unwrap();
+        assert_eq!(seen(&table, &mut reader, 4), 8);
+        table.shared().ask(Change::Remove(0x4000_0400, 24));
+        table.collect().unwrap();
+        assert_eq!(seen(&table, &mut reader, 4), 2);
+        // The next version has fewer prefixes, and others.
+        table
+            .load(&[run((0x4000_0000, 24), 10, vec![to(5)])])
+            .unwrap();
+        assert_eq!(seen(&table, &mut reader, 9), 5);
+        assert_eq!(seen(&table, &mut reader, 10), NO_INTERFACE);
+        let wrong = |first, count| Run::new(first, count, vec![to(1)]).is_err();
+        assert!(wrong((0xffff_ff00, 24), 2) && wrong((0, 24), 0) && wrong((0, 0), 1));
+        // All calls of a script together have a limit.
+        let many = run((0, 24), 1 << 24, vec![to(1)]);
+        let why = table.load(&[many, first]).unwrap_err();
+        assert!(why.contains("at most 16777216"), "{why}");
+        assert_eq!(seen(&table, &mut reader, 9), 5);
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 mod limits;
 mod router;
+mod scatter;
 mod scripts;
+mod shared;
 
 use crate::api::{Environment, Loaded, TableSet, lock};
 use crate::link::{Config, Link};

@@ -1,10 +1,11 @@
-//! The methods of vectors. In `packet` the vector has one packet, so that masks and rows may be left out.
+//! The methods of vectors. In `packet` the vector has one packet, so that sets and rows may be left out.
 
 use crate::api::{Known, RouteTable, interface, mac, raise};
 use crate::batch::Batch;
 use crate::fields::{self, Place, mac_number};
 use crate::masks::ALL;
 use crate::replies;
+use crate::sets::BATCH;
 use crate::tables::address;
 use crate::verdict::{Verdict, reason};
 use mlua::{Either, Error, Lua, UserData, UserDataMethods, UserDataRefMut, Value};
@@ -18,8 +19,8 @@ type Leading<T> = (Option<Either<u32, T>>, Option<T>);
 fn split<T>((first, second): Leading<T>) -> (u32, Option<T>) {
     match (first, second) {
         (Some(Either::Left(mask)), second) => (mask, second),
-        (Some(Either::Right(only)), None) => (ALL, Some(only)),
-        (_, second) => (ALL, second),
+        (Some(Either::Right(only)), None) => (BATCH, Some(only)),
+        (_, second) => (BATCH, second),
     }
 }
 
@@ -76,6 +77,7 @@ fn from_lua(place: Place, value: &Value) -> mlua::Result<u128> {
 impl UserData for Batch {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         masks(methods);
+        scatter(methods);
         vectors(methods);
         packets(methods);
         verdicts(methods);
@@ -87,55 +89,87 @@ impl UserData for Batch {
 fn masks<M: UserDataMethods<Batch>>(methods: &mut M) {
     methods.add_method("len", |_, this, ()| this.len().map_err(raise));
     methods.add_method("all", |_, _, ()| Ok(ALL));
-    methods.add_method_mut("none", |_, this, ()| this.masks.add().map_err(raise));
+    methods.add_method_mut("none", |_, this, ()| this.sets.masks.add().map_err(raise));
     methods.add_method_mut("rest", |_, this, ()| this.rest().map_err(raise));
     methods.add_method_mut("both", |_, this, (a, b): (u32, u32)| {
-        this.masks.both(a, b, |a, b| a & b).map_err(raise)
+        this.sets.masks.both(a, b, |a, b| a & b).map_err(raise)
     });
     methods.add_method_mut("either", |_, this, (a, b): (u32, u32)| {
-        this.masks.both(a, b, |a, b| a | b).map_err(raise)
+        this.sets.masks.both(a, b, |a, b| a | b).map_err(raise)
     });
     methods.add_method_mut("minus", |_, this, (a, b): (u32, u32)| {
-        this.masks.both(a, b, |a, b| a & !b).map_err(raise)
+        this.sets.masks.both(a, b, |a, b| a & !b).map_err(raise)
     });
     methods.add_method("count", |_, this, mask: u32| {
-        this.masks.count(mask).map_err(raise)
+        this.sets.count(mask).map_err(raise)
     });
     methods.add_method("next_row", |_, this, (mask, row): (u32, Option<u32>)| {
         this.next_row(mask, row.unwrap_or(0)).map_err(raise)
     });
 }
 
+/// Arrays, and packets that drop out of the batch.
+fn scatter<M: UserDataMethods<Batch>>(methods: &mut M) {
+    methods.add_method_mut("split", |_, this, set: u32| {
+        this.sets.split(set).map_err(raise)
+    });
+    methods.add_method_mut("drop_out", |_, this, set: u32| {
+        this.sets.drop_out(set).map_err(raise)
+    });
+    methods.add_method_mut("compact", |_, this, ()| {
+        this.sets.compact();
+        Ok(())
+    });
+}
+
 /// Whole vectors.
 fn vectors<M: UserDataMethods<Batch>>(methods: &mut M) {
     methods.add_method_mut("ethertype", |_, this, (kind, mask): (u16, Option<u32>)| {
-        this.ether_type(mask.unwrap_or(ALL), kind).map_err(raise)
+        this.ether_type(mask.unwrap_or(BATCH), kind).map_err(raise)
     });
     methods.add_method_mut("to_me", |_, this, mask: Option<u32>| {
-        this.for_me(mask.unwrap_or(ALL)).map_err(raise)
+        this.for_me(mask.unwrap_or(BATCH)).map_err(raise)
     });
     methods.add_method_mut(
         "match",
         |_, this, (name, value, mask): (String, Value, Option<u32>)| {
             let place = fields::find(&name).map_err(raise)?;
             let value = from_lua(place, &value)?;
-            let mask = mask.unwrap_or(ALL);
+            let mask = mask.unwrap_or(BATCH);
             this.matching(mask, place, value).map_err(raise)
         },
     );
+    methods.add_method_mut(
+        "between",
+        |_, this, (name, low, high, set): (String, Value, Value, Option<u32>)| {
+            let place = fields::find(&name).map_err(raise)?;
+            let range = (from_lua(place, &low)?, from_lua(place, &high)?);
+            let set = set.unwrap_or(BATCH);
+            this.between(set, place, range).map_err(raise)
+        },
+    );
+    methods.add_method_mut(
+        "put",
+        |_, this, (name, value, set): (String, Value, Option<u32>)| {
+            let place = fields::find(&name).map_err(raise)?;
+            let value = from_lua(place, &value)?;
+            let set = set.unwrap_or(BATCH);
+            this.write_all(set, place, value).map_err(raise)
+        },
+    );
     methods.add_method_mut("check_ip4", |_, this, mask: Option<u32>| {
-        this.check_ip4(mask.unwrap_or(ALL)).map_err(raise)
+        this.check_ip4(mask.unwrap_or(BATCH)).map_err(raise)
     });
     methods.add_method_mut(
         "lookup",
         |_, this, (mut table, mask): (UserDataRefMut<RouteTable>, Option<u32>)| {
-            let mask = mask.unwrap_or(ALL);
+            let mask = mask.unwrap_or(BATCH);
             let done = table.read(|view, hops, _| this.lookup(mask, view, hops));
             done.map_err(raise)
         },
     );
     methods.add_method_mut("apply", |_, this, mask: Option<u32>| {
-        this.apply(mask.unwrap_or(ALL)).map_err(raise)
+        this.apply(mask.unwrap_or(BATCH)).map_err(raise)
     });
 }
 
@@ -215,11 +249,11 @@ fn verdicts<M: UserDataMethods<Batch>>(methods: &mut M) {
         this.decide(mask, verdict).map_err(raise)
     });
     methods.add_method_mut("next", |_, this, mask: Option<u32>| {
-        this.decide(mask.unwrap_or(ALL), Verdict::Next)
+        this.decide(mask.unwrap_or(BATCH), Verdict::Next)
             .map_err(raise)
     });
     methods.add_method_mut("slow", |_, this, mask: Option<u32>| {
-        this.decide(mask.unwrap_or(ALL), Verdict::Slow)
+        this.decide(mask.unwrap_or(BATCH), Verdict::Slow)
             .map_err(raise)
     });
 }

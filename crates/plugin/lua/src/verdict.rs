@@ -15,6 +15,16 @@ pub(crate) enum Verdict {
     Drop(Count),
 }
 
+impl Verdict {
+    /// The code of a drop, as `Vector::drop_out` takes it; 0 for all other verdicts.
+    pub(crate) fn drop_code(self) -> u32 {
+        match self {
+            Verdict::Drop(count) => count.code(),
+            _ => 0,
+        }
+    }
+}
+
 counters! {
     /// What the nodes of scripts count.
     pub enum Count {

@@ -15,13 +15,14 @@
 pub use volley_graph::{counters, nexts};
 pub use volley_plugin_abi::{
     Entry, Fingerprint, Host, HostAllocator, HostCalls, HostInterface, HostServices, LogLevel,
-    NoServices, Outcome, Plugin, PluginClass, PluginFeature, PluginTask, Published, RegisterError,
-    Scenario, enter, plugin,
+    NoServices, Outcome, Plugin, PluginArc, PluginClass, PluginEdge, PluginFeature, PluginListener,
+    PluginMetric, PluginProtocol, PluginTask, PluginVerb, Published, RegisterError, Scenario,
+    enter, plugin,
 };
 
 /// Objects: settings and things with a name, each a struct from which the router derives file, commands and HTTP.
 pub mod object {
-    pub use volley_object::{Choice, FieldError, Object, ObjectKey, Value, at_most, refuse};
+    pub use volley_object::{Choice, FieldError, Object, ObjectKey, Value, Verb, at_most, refuse};
 }
 
 /// A test bench for nodes: packets in, node, packets out, at every vector length and instruction-set level.
@@ -48,13 +49,17 @@ pub mod wire {
 
 /// Names of a node's file.
 pub mod prelude {
-    pub use crate::object::{Choice, FieldError, Object, ObjectKey, refuse};
-    pub use crate::{Host, HostInterface, LogLevel, Plugin, Published, RegisterError, Scenario};
+    pub use crate::object::{Choice, FieldError, Object, ObjectKey, Verb, refuse};
+    pub use crate::{
+        Host, HostInterface, LogLevel, Plugin, PluginArc, PluginProtocol, Published, RegisterError,
+        Scenario,
+    };
     // What the derive macros write names this crate.
     pub use volley_graph::{
-        Col, Column, ColumnInfo, ColumnKind, Consumed, Counters, Cx, Feature, Isa, Life,
-        NoCounters, NoNext, Node, NodeId, Packet, PacketTrace, PacketView, Severity, Trace,
-        TraceNames, Vector, Words, counters, nexts, prefetch, prefetch_write,
+        ArcId, Batch, Col, Column, ColumnInfo, ColumnKind, Consumed, Counters, Cx, Feature, Isa,
+        Life, NewVector, NoCounters, NoNext, Node, NodeId, Output, Packet, PacketTrace, PacketView,
+        Severity, Source, Stage, StageCx, Trace, TraceNames, Vector, WakeConditions, Words,
+        counters, nexts, prefetch, prefetch_write,
     };
     #[doc(hidden)]
     pub use volley_object;

@@ -1,5 +1,6 @@
 //! Graphs in Click's language: the tests of elements and configurations, and what each element costs a packet.
 
+use std::path::{Path, PathBuf};
 use xtask::budget;
 use xtask::home::Home;
 use xtask::report::Outcome;
@@ -16,6 +17,8 @@ const TESTS: [&str; 7] = [
     "click_elements",
 ];
 
+/// Packets of one call of `measured`.
+pub const MEASURED_PACKETS: f64 = 50.0 * 256.0;
 /// The function of the example whose calls are counted; callgrind finds it by the whole name only.
 const MEASURED: &str = "element_cost::measured";
 
@@ -32,28 +35,37 @@ fn show(home: &Home) -> Result<String, String> {
 }
 
 /// `test result: ok. 12 passed; ...`
-fn passed(line: &str) -> Option<usize> {
+pub fn passed(line: &str) -> Option<usize> {
     let rest = line.strip_prefix("test result: ok. ")?;
     rest.split_once(' ')?.0.parse().ok()
 }
 
-/// The instructions of each element, or its nanoseconds without valgrind.
-fn costs(home: &Home) -> Result<String, String> {
+/// Builds the example.
+pub fn example(home: &Home) -> Result<PathBuf, String> {
     let build = ["build", "--release", "--locked", "-p", "volley-click"];
     let program = Program::cargo(home).args(build);
     program.args(["--example", "element_cost"]).require()?;
-    let example = home.target.join("release/examples/element_cost");
+    Ok(home.target.join("release/examples/element_cost"))
+}
+
+/// callgrind with a dump for each call of `measured`; the program is to follow.
+pub fn counting(home: &Home, file: &Path) -> Program {
+    Program::new(home, "valgrind")
+        .args(["--tool=callgrind", "--quiet"])
+        .arg(format!("--toggle-collect={}", budget::ROUND))
+        .arg(format!("--zero-before={MEASURED}"))
+        .arg(format!("--dump-after={MEASURED}"))
+        .arg(format!("--callgrind-out-file={}", file.display()))
+}
+
+/// The instructions of each element, or its nanoseconds without valgrind.
+fn costs(home: &Home) -> Result<String, String> {
+    let example = example(home)?;
     let counted = exists("valgrind");
     let file = home.target.join("callgrind.click");
     let program = match counted {
         false => Program::new(home, &example),
-        true => Program::new(home, "valgrind")
-            .args(["--tool=callgrind", "--quiet"])
-            .arg(format!("--toggle-collect={}", budget::ROUND))
-            .arg(format!("--zero-before={MEASURED}"))
-            .arg(format!("--dump-after={MEASURED}"))
-            .arg(format!("--callgrind-out-file={}", file.display()))
-            .arg(&example),
+        true => counting(home, &file).arg(&example),
     };
     let ran = program.limit_seconds(900).require()?;
     let mut rows = Vec::new();
@@ -93,7 +105,7 @@ fn row(line: &str) -> Option<(&str, f64, f64)> {
 }
 
 /// The instructions of one dump.
-fn instructions(file: &std::path::Path, number: usize) -> Result<f64, String> {
+pub fn instructions(file: &Path, number: usize) -> Result<f64, String> {
     let name = format!("{}.{number}", file.display());
     let text = std::fs::read_to_string(&name).map_err(|error| format!("{name}: {error}"))?;
     let count =

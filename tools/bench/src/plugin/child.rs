@@ -18,6 +18,12 @@ pub fn words(args: &PluginArgs, case: &Case) -> Vec<OsString> {
     if let Some(size) = args.vector_size {
         number("--vector-size", size.to_string());
     }
+    if let Some(size) = args.batch {
+        number("--batch", size.to_string());
+    }
+    for edit in &args.edit {
+        number("--edit", edit.clone());
+    }
     if let Some(core) = args.core {
         number("--core", core.to_string());
     }

@@ -13,11 +13,30 @@ pub struct Row {
     pub packets: u64,
     /// TSC cycles of the node per packet.
     pub clocks: Spread,
+    /// The whole router with the node.
+    pub whole: Whole,
+    /// The whole router without the node, which does the same work.
+    pub native: Option<Whole>,
     /// Percentage of packets that the node drops, by reason.
     pub dropped: BTreeMap<String, f64>,
     /// Counted events per packet.
     pub counts: Option<Counts>,
     pub published: Vec<Peer>,
+}
+
+/// Costs of a packet in the whole router, in TSC cycles.
+#[derive(Serialize, Deserialize)]
+pub struct Whole {
+    /// All nodes behind the source.
+    pub graph: Spread,
+    /// Also the source and the worker's loop.
+    pub all: Spread,
+    /// Packets per second at the cost `all`, in millions.
+    pub mpps: f64,
+    /// Packets of a vector, on average of all nodes behind the source.
+    pub vector: f64,
+    /// Cycles of the core per TSC cycle.
+    pub core_cycles_per_tsc: f64,
 }
 
 /// Figures that others have published for the same work.

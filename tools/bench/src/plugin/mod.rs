@@ -6,6 +6,7 @@ mod counts;
 mod figures;
 mod rig;
 mod table;
+mod whole;
 
 use super::BenchError;
 use super::args::PluginArgs;
@@ -13,7 +14,7 @@ use super::measure::pin;
 use super::report::print_json;
 use child::{output, program, words};
 use figures::{Report, Row, Way};
-use rig::{Case, Rig};
+pub use rig::{Case, Rig};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
@@ -53,7 +54,7 @@ pub fn run(args: &PluginArgs) -> Result<(), BenchError> {
 }
 
 /// The figures of one scenario, measured by separate processes.
-fn row(args: &PluginArgs, case: &Case, way: Option<Way>) -> Result<Row, BenchError> {
+pub fn row(args: &PluginArgs, case: &Case, way: Option<Way>) -> Result<Row, BenchError> {
     let mut words = words(args, case);
     words.extend(["--no-counts", "--json"].map(OsString::from));
     let exe = program()?;

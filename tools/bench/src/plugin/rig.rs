@@ -2,6 +2,7 @@
 
 use super::child::file_error;
 use super::figures::{Peer, Row};
+use super::whole::{Cost, whole};
 use crate::BenchError;
 use crate::args::PluginArgs;
 use crate::pace;
@@ -9,11 +10,11 @@ use crate::pauses::change;
 use crate::report::Spread;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use volley_daemon::stack::{Stack, StackError};
 use volley_daemon::{EngineSettings, IsaChoice};
-use volley_graph::{Clock, Severity, Worker};
+use volley_graph::{Clock, NodeReport, Severity, Worker};
 use volley_model::SyntaxError;
 use volley_pg::{Preload, StreamSpec};
 use volley_plugin_abi::{Published, Scenario};
@@ -31,6 +32,8 @@ set ip neighbor pg1 10.0.1.2 02:00:00:00:00:98";
 const BUFFERS: u32 = 65_536;
 /// Packets that a scenario may have in circulation.
 const MOST_PACKETS: usize = 49_152;
+/// Time after a change until a figure.
+const SETTLE: Duration = Duration::from_millis(5);
 /// Time before the first figure.
 const WARM_UP: Duration = Duration::from_millis(100);
 
@@ -42,6 +45,9 @@ pub struct Case {
     pub is_offered: bool,
     pub packets: usize,
     vector_size: usize,
+    batch: Option<u16>,
+    is_native: bool,
+    files: Vec<PathBuf>,
     template: String,
     edits: Vec<String>,
     published: Vec<Published>,
@@ -55,6 +61,9 @@ impl Case {
             is_offered,
             packets: it.packets,
             vector_size: it.vector_size,
+            batch: None,
+            is_native: it.is_native,
+            files: it.files.clone(),
             template: it.template.clone(),
             edits: it.edits.clone(),
             published: it.published.clone(),
@@ -76,6 +85,18 @@ pub struct Rig {
     stack: Stack,
     worker: Worker,
     plugin: String,
+    /// The command that enables the node.
+    feature: String,
+    /// Files of the scenario, which are removed at the end.
+    files: Vec<PathBuf>,
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        for file in &self.files {
+            let _ = std::fs::remove_file(file);
+        }
+    }
 }
 
 /// Clocks and packets of a node.
@@ -99,6 +120,8 @@ impl Rig {
             stack,
             worker,
             plugin,
+            feature: String::new(),
+            files: Vec::new(),
         };
         let shown = args.file.display();
         let file = args.file.canonicalize();
@@ -162,6 +185,10 @@ impl Rig {
             if let Some(size) = args.vector_size {
                 case.vector_size = size.into();
             }
+            case.batch = args.batch;
+            if !args.edit.is_empty() {
+                case.edits = args.edit.clone();
+            }
         }
         Ok(cases)
     }
@@ -171,6 +198,7 @@ impl Rig {
         let size = case.vector_size;
         let sized = self.stack.engine.borrow_mut().set_vector_size(size);
         sized.map_err(StackError::Graph)?;
+        self.files = case.files.clone();
         let setup = |all: &[Scenario]| {
             let mut found = all.iter().filter(|it| it.name == case.name);
             found.next().map_or(Ok(Vec::new()), Scenario::setup)
@@ -188,6 +216,7 @@ impl Rig {
             ))
         })?;
         let feature = format!("set interface feature pg0 {node} arc {arc}");
+        self.feature = feature.clone();
         let router = ROUTER.lines();
         let all = router.chain(commands.iter().map(String::as_str));
         for line in all.chain([feature.as_str()]) {
@@ -207,7 +236,9 @@ impl Rig {
         let edit = |text: &String| text.parse().map_err(|why| bad(text, why));
         let spec = StreamSpec {
             edits: case.edits.iter().map(edit).collect::<Result<_, _>>()?,
-            max_frame: u32::try_from(case.vector_size).ok(),
+            max_frame: case
+                .batch
+                .map_or(u32::try_from(case.vector_size).ok(), |it| Some(it.into())),
             seed: Some(1),
             ..StreamSpec::new("bench", "pg0", template)
         };
@@ -246,27 +277,73 @@ impl Rig {
         }
     }
 
-    /// The packets that the node has dropped, by reason.
-    fn drops(&self, node: &str) -> BTreeMap<String, u64> {
+    /// The packets that nodes have dropped, by node and reason: of one node, or of all.
+    fn drops(&self, node: Option<&str>) -> BTreeMap<String, u64> {
         let counters = self.stack.engine.borrow().counters();
-        let ours = counters.into_iter().filter(|it| it.node == node);
+        let ours = counters
+            .into_iter()
+            .filter(|it| node.is_none_or(|node| it.node == node));
         let errors = ours.filter(|it| it.info.severity == Severity::Error);
         errors
-            .map(|it| (it.info.name.to_owned(), it.count))
+            .map(|it| match node {
+                Some(_) => (it.info.name.to_owned(), it.count),
+                None => (format!("{}: {}", it.node, it.info.name), it.count),
+            })
             .collect()
     }
 
-    /// Measure the node's clocks per packet.
+    fn reports(&self) -> Vec<NodeReport> {
+        let engine = self.stack.engine.borrow();
+        let mut all = engine.runtime(0);
+        all.extend(engine.loop_report(0));
+        all
+    }
+
+    /// One repetition: the cost of a packet at the node, and in the whole router.
+    fn lap(&mut self, node: &str, span: Duration) -> (f64, Cost) {
+        let (from, before) = (self.work(node), self.reports());
+        self.until(span);
+        let (to, after) = (self.work(node), self.reports());
+        let clocks = (to.0 - from.0) as f64 / (to.1 - from.1).max(1) as f64;
+        (clocks, Cost::of(&before, &after))
+    }
+
+    /// Enable or disable the node while packets flow.
+    fn switch(&mut self, is_on: bool) -> Result<(), BenchError> {
+        let line = match is_on {
+            true => self.feature.clone(),
+            false => format!("{} disable", self.feature),
+        };
+        let worker = &mut self.worker;
+        change(&self.stack, &line, || _ = worker.step())?;
+        self.until(SETTLE);
+        Ok(())
+    }
+
+    /// One repetition with the node, and one without it if the router does the same work.
+    fn pair(
+        &mut self,
+        case: &Case,
+        span: Duration,
+    ) -> Result<(f64, Cost, Option<Cost>), BenchError> {
+        let (clocks, with) = self.lap(&case.node, span);
+        if !case.is_native {
+            return Ok((clocks, with, None));
+        }
+        self.switch(false)?;
+        let (_, without) = self.lap(&case.node, span);
+        self.switch(true)?;
+        Ok((clocks, with, Some(without)))
+    }
+
+    /// Measure the node's clocks per packet, and the whole router.
     pub fn measure(&mut self, case: &Case, args: &PluginArgs) -> Result<Row, BenchError> {
         self.until(WARM_UP);
         let span = Duration::from_secs_f64(args.seconds);
-        let (before, drops) = (self.work(&case.node), self.drops(&case.node));
-        let figures = pace::undisturbed(args.repetitions.max(1), || {
-            let from = self.work(&case.node);
-            self.until(span);
-            let to = self.work(&case.node);
-            (to.0 - from.0) as f64 / (to.1 - from.1).max(1) as f64
-        });
+        let before = self.work(&case.node);
+        let (drops, lost) = (self.drops(Some(&case.node)), self.drops(None));
+        let laps = pace::undisturbed(args.repetitions.max(1), || self.pair(case, span));
+        let laps = laps.into_iter().collect::<Result<Vec<_>, _>>()?;
         let packets = self.work(&case.node).1 - before.1;
         if packets == 0 {
             return Err(BenchError::Wrong(format!(
@@ -274,21 +351,43 @@ impl Rig {
                 case.name, case.node
             )));
         }
+        if case.is_native {
+            self.check_lost(case, &lost)?;
+        }
         let share = |(name, count): (String, u64)| {
             let new = count - drops.get(&name).unwrap_or(&0);
             (name, 100.0 * new as f64 / packets as f64)
         };
-        let dropped = self.drops(&case.node).into_iter().map(share);
+        let dropped = self.drops(Some(&case.node)).into_iter().map(share);
+        let with: Vec<Cost> = laps.iter().map(|it| it.1).collect();
+        let without: Vec<Cost> = laps.iter().filter_map(|it| it.2).collect();
         Ok(Row {
             scenario: case.name.clone(),
             node: case.node.clone(),
             vector_size: case.vector_size,
             packets,
-            clocks: Spread::of(figures.into_iter()),
+            clocks: Spread::of(laps.iter().map(|it| it.0)),
+            whole: whole(&with),
+            native: case.is_native.then(|| whole(&without)),
             dropped: dropped.filter(|(_, percent)| *percent > 0.0).collect(),
             counts: None,
             published: case.published.iter().map(Peer::of).collect(),
         })
+    }
+
+    /// A packet that is dropped costs less than one that is forwarded: no figure counts then.
+    fn check_lost(&self, case: &Case, before: &BTreeMap<String, u64>) -> Result<(), BenchError> {
+        let is_new = |(name, count): &(&String, &u64)| **count > *before.get(*name).unwrap_or(&0);
+        let now = self.drops(None);
+        let new: Vec<&str> = now.iter().filter(is_new).map(|it| it.0.as_str()).collect();
+        match new.is_empty() {
+            true => Ok(()),
+            false => Err(BenchError::Wrong(format!(
+                "scenario {}: packets are lost, although both routers forward all of them: {}",
+                case.name,
+                new.join(", ")
+            ))),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The tables for people.
 
-use super::figures::{Counts, Peer, Report, Row, Way};
+use super::figures::{Counts, Peer, Report, Row, Way, Whole};
 use std::fmt::Write;
 
 /// A figure, or a dash.
@@ -27,6 +27,9 @@ pub fn text(report: &Report) -> String {
     // Writing to a text cannot fail.
     let _ = writeln!(text, "counts per packet: {by}\n");
     rows(&mut text, &report.rows);
+    if report.rows.iter().any(|row| row.native.is_some()) {
+        natives(&mut text, &report.rows);
+    }
     if report.rows.iter().any(|row| !row.published.is_empty()) {
         published(&mut text, &report.rows);
     }
@@ -68,6 +71,39 @@ fn rows(text: &mut String, rows: &[Row]) {
             dropped.join(", "),
         );
         let _ = writeln!(text, "{}", line.trim_end());
+    }
+}
+
+/// The router with the node beside the router without it.
+fn natives(text: &mut String, rows: &[Row]) {
+    let _ = writeln!(
+        text,
+        "\n{:<18} {:>24} {:>24} {:>9} {:>24} {:>24} {:>9}",
+        "whole router",
+        "graph",
+        "with source",
+        "Mpps",
+        "without the node: graph",
+        "with source",
+        "Mpps"
+    );
+    for row in rows {
+        let Some(native) = &row.native else { continue };
+        let side = |it: &Whole| {
+            format!(
+                "{:>24} {:>24} {:>9.2}",
+                it.graph.to_string(),
+                it.all.to_string(),
+                it.mpps
+            )
+        };
+        let _ = writeln!(
+            text,
+            "{:<18} {} {}",
+            row.scenario,
+            side(&row.whole),
+            side(native)
+        );
     }
 }
 

@@ -110,7 +110,7 @@ pub struct Figure {
     /// Vertical axis.
     pub y: Axis,
     /// Quantity of the samples: a name that [`crate::meter`] defines; [`meter::NODE`] and [`meter::SHARE`] are prefixes of one
-    /// quantity for each node.
+    /// quantity for each node, [`meter::TIME`] of one for each part of the packets.
     pub metric: &'static str,
     /// Quantities that are the curves, where every point gives several; else the points name their curves.
     pub parts: &'static [&'static str],
@@ -154,6 +154,11 @@ impl Figure {
         ends.filter(|(at, _)| [0, last].contains(at))
             .map(|(_, point)| point)
             .collect()
+    }
+
+    /// Whether each point gives a distribution of times, which is a curve: the plot has the times across, and the parts of the packets upwards.
+    pub fn is_distribution(&self) -> bool {
+        self.metric == meter::TIME
     }
 
     /// Whether each point gives a value for each node.

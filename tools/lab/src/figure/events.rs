@@ -10,7 +10,11 @@ const SIMULATED: &str = "volley bench under callgrind, level x86-64-v3, one rout
 
 /// Points by the largest vector size.
 fn by_vector_size(task: &str, level: Level) -> Vec<Point> {
-    let sizes: &[u32] = choose(level, &[4, 64, 256], &[4, 8, 16, 32, 64, 128, 256, 512]);
+    let sizes: &[u32] = choose(
+        level,
+        &[4, 64, 256],
+        &[4, 8, 16, 32, 64, 128, 256, 512, 1024],
+    );
     let of = |(series, scenario): (&'static str, &str)| {
         let at = |n: &u32| {
             let args = format!("{task} --scenario {scenario} --vector-size {n} --buffers 2048");

@@ -5,6 +5,7 @@ mod events;
 mod latency;
 mod moonroute;
 mod others;
+mod own;
 mod ppb;
 pub mod shape;
 mod switch;
@@ -17,7 +18,7 @@ pub use others::skipped_peers;
 use crate::error::LabError;
 
 /// All figures that can be measured, in the order of the papers.
-pub const FIGURES: [&Figure; 29] = [
+pub const FIGURES: [&Figure; 32] = [
     &vpp::OFFERED,
     &vpp::VECTOR_SIZE,
     &events::INSTRUCTIONS,
@@ -43,10 +44,13 @@ pub const FIGURES: [&Figure; 29] = [
     &switch::P2V,
     &switch::V2V,
     &switch::LOOPBACK,
-    &switch::RTT,
+    &switch::RTT_10,
+    &switch::RTT_50,
+    &switch::RTT_99,
     &ppb::BATCH,
     &ppb::MISSES,
     &tables::TALK,
+    &own::TABLE,
 ];
 
 /// The figure of a name.

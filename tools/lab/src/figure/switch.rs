@@ -4,14 +4,18 @@ use super::definition::{Axis, Fact, Figure, NONE, Numbers, Point, Scale, choose,
 use super::shape::{Curve, Shape, falls_to, unknown};
 use super::vpp;
 use crate::level::Level;
-use crate::switch::{ADAPTERS, Spec, can_make_namespaces, kinds};
+use crate::samples::TIME;
+use crate::switch::{ADAPTERS, Adapter, Spec, can_make_namespaces, guest_missing};
+use std::sync::LazyLock;
 
 const PAPER: &str = "Zhang, Linguaglossa, Gallo, Giaccone, Iannone, Roberts: Comparing the Performance of State-of-the-Art Software Switches for NFV (CoNEXT 2019)";
 const AUTHORS: &str = "VPP, in the authors' demonstration of the method (NetSoft 2019; github.com/ztz1989/software-switches.github.io, assets/js/demo3.js, commit 526bbbf), 10 Gbit/s cards, VMs, one core of 2.6 GHz";
-const METHOD: &str = "The switch and each VNF are processes, a VNF in its own network namespace where the system allows it; this program generates and receives. A physical port is a memif port, for want of cards, or a veth pair where the figure says so. As many packets as possible are offered; the rate of those that come back counts. All processes poll and share the processors of this machine, so levels mean little when there are fewer processors than processes.";
+const METHOD: &str = "The switch and each VNF are processes, a VNF in its own network namespace where the system allows it; this program generates and receives. A physical port is a memif port, for want of cards, or a veth pair where the figure says so. As many packets as possible are offered, and the rate of those that come back counts; the rates with bounded loss (p2p) are searched by trials as in RFC 2544 and RFC 9971. All processes poll and share the processors of this machine, so levels mean little when there are fewer processors than processes.";
 const ONE: &str = "virtio-user, one way";
 const BOTH: &str = "virtio-user, both ways";
 const MEMIF: &str = "memif, one way";
+const REVERSED: &str = "virtio-user, reversed";
+const GUEST: &str = "emulated virtual machine, one way";
 const SIZES: [&str; 3] = ["64", "256", "1024"];
 
 /// A curve: its name, and the arguments behind the scenario.
@@ -19,19 +23,48 @@ type Way<'a> = (&'static str, &'a str);
 
 const WAYS: [Way<'static>; 3] = [(ONE, ""), (BOTH, "--both"), (MEMIF, "--ports memif")];
 
-/// Points of Volley, and of every peer that this machine has and that can have the ports.
-fn with_peers(scenario: &str, ways: &[Way<'_>], level: Level) -> Vec<Point> {
-    let mut points = by_size(scenario, ways, level);
-    let peers = ADAPTERS.into_iter().filter(|a| a.program.is_some());
-    for peer in peers.filter(|a| a.missing().is_none()) {
-        let ports = ["", "--physical veth"];
+/// Names of the curves of an adapter beside its title.
+struct Names {
+    both: String,
+    /// Times of [`TIMES`].
+    times: Vec<String>,
+}
+
+static NAMES: LazyLock<Vec<Names>> = LazyLock::new(|| {
+    let of = |adapter: &Adapter| Names {
+        both: format!("{}, both ways", adapter.title),
+        times: TIMES
+            .iter()
+            .map(|(name, _)| format!("{name}, {}", adapter.title))
+            .collect(),
+    };
+    ADAPTERS.into_iter().map(of).collect()
+});
+
+/// The adapters of other projects that this machine has and that can measure a scenario, with the arguments for their ports.
+fn peers(scenario: &str) -> Vec<(&'static Adapter, &'static Names, &'static str)> {
+    let ports = ["", "--physical veth", "--physical veth --ports veth"];
+    let fitting = |(adapter, names): (&'static Adapter, &'static Names)| {
         let fits = |more: &&str| {
             let spec = Spec::of(&format!("{scenario} {more}"));
-            spec.is_ok_and(|spec| peer.has(&kinds(&spec)))
+            spec.is_ok_and(|spec| adapter.fits(&spec))
         };
-        if let Some(more) = ports.into_iter().find(fits) {
-            let more = format!("{more} --peer {}", peer.name);
-            points.extend(by_size(scenario, &[(peer.title, &more)], level));
+        let more = ports.into_iter().find(fits)?;
+        (adapter.program.is_some() && adapter.missing().is_none()).then_some((adapter, names, more))
+    };
+    let all = ADAPTERS.into_iter().zip(NAMES.iter());
+    all.filter_map(fitting).collect()
+}
+
+/// Points of Volley, and of the peers one way; in a full run both ways, too.
+fn with_peers(scenario: &str, ways: &[Way<'_>], level: Level) -> Vec<Point> {
+    let mut points = by_size(scenario, ways, level);
+    for (adapter, names, more) in peers(scenario) {
+        let one = format!("{more} --peer {}", adapter.name);
+        points.extend(by_size(scenario, &[(adapter.title, &one)], level));
+        if level.is_full() {
+            let both = format!("{one} --both");
+            points.extend(by_size(scenario, &[(&names.both, &both)], level));
         }
     }
     points
@@ -119,9 +152,12 @@ pub const P2P: Figure = Figure {
             (MEMIF, ""),
             ("memif, both ways", "--both"),
             ("memif, reversed", "--reverse"),
+            ("memif, loss of at most 0.5 % (PDR)", "--search pdr"),
+            ("memif, no loss (NDR)", "--search ndr"),
         ];
         if can_make_namespaces() {
             ways.push(("veth, one way", "--physical veth"));
+            ways.push(("veth by AF_XDP, one way", "--physical af-xdp"));
         }
         with_peers("p2p", &ways, level)
     },
@@ -144,7 +180,11 @@ pub const P2V: Figure = Figure {
         ],
         source: AUTHORS,
     },
-    points: |level| with_peers("p2v", &WAYS, level),
+    points: |level| {
+        let mut ways = WAYS.to_vec();
+        ways.insert(2, (REVERSED, "--reverse"));
+        with_peers("p2v", &ways, level)
+    },
     ..P2P
 };
 
@@ -172,7 +212,7 @@ pub const V2V: Figure = Figure {
 pub const LOOPBACK: Figure = Figure {
     name: "switch-loopback",
     number: "7",
-    title: "Throughput of chains of VNFs (loopback), 64 bytes",
+    title: "Throughput of chains of VNFs (loopback)",
     x: Axis {
         title: "VNFs of the chain",
         scale: Scale::Linear,
@@ -196,75 +236,143 @@ pub const LOOPBACK: Figure = Figure {
         ],
         source: AUTHORS,
     },
-    points: |level| {
-        let lengths: &[u32] = choose(level, &[1, 3], &[1, 2, 3, 4, 5]);
-        let of = |(series, more): &Way<'_>| {
-            let at = |n: &u32| Point {
-                series,
-                x: f64::from(*n),
-                label: n.to_string(),
-                args: format!("switch loopback --vnfs {n} {more}"),
-            };
-            lengths.iter().map(at).collect::<Vec<_>>()
-        };
-        WAYS.iter().flat_map(of).collect()
-    },
+    method: "The switch and each VNF are processes, a VNF in its own network namespace where the system allows it; packets have 64 bytes where the curve does not say otherwise. One curve has a VNF in a virtual machine (QEMU with an emulated processor; the bridge of its Linux kernel forwards between two virtio-net cards): it shows the function, its speed means nothing. All processes poll and share the processors of this machine, so levels mean little when there are fewer processors than processes.",
+    points: chains,
     judge: |curves| falls_to(curves, 0.9),
     ..P2P
 };
 
-/// Figures 8 to 10: round-trip times.
-pub const RTT: Figure = Figure {
-    name: "switch-rtt",
-    number: "8 to 10",
-    title: "Time through the switch, by scenario and part of the largest rate",
-    x: Axis {
-        title: "scenario, part of the largest rate R+",
-        scale: Scale::Names,
-    },
+/// Curves of chains in a full run, beside those with 64 bytes.
+const SIZED: [Way<'static>; 4] = [
+    ("virtio-user, one way, 256 bytes", "--size 256"),
+    ("virtio-user, one way, 1024 bytes", "--size 1024"),
+    ("virtio-user, both ways, 256 bytes", "--both --size 256"),
+    ("virtio-user, both ways, 1024 bytes", "--both --size 1024"),
+];
+
+/// Points by the length of the chain.
+fn chains(level: Level) -> Vec<Point> {
+    let lengths: &[u32] = choose(level, &[1, 3], &[1, 2, 3, 4, 5]);
+    let of = |series: &'static str, more: &str, lengths: &[u32]| -> Vec<Point> {
+        let at = |n: &u32| Point {
+            series,
+            x: f64::from(*n),
+            label: n.to_string(),
+            args: format!("switch loopback --vnfs {n} {more}"),
+        };
+        lengths.iter().map(at).collect()
+    };
+    let sized = choose(level, &[], &SIZED);
+    let ways = WAYS.iter().chain(sized);
+    let mut points: Vec<Point> = ways
+        .flat_map(|(series, more)| of(series, more, lengths))
+        .collect();
+    for (adapter, names, more) in peers("loopback") {
+        let one = format!("{more} --peer {}", adapter.name);
+        points.extend(of(adapter.title, &one, lengths));
+        if level.is_full() {
+            points.extend(of(&names.both, &format!("{one} --both"), lengths));
+        }
+    }
+    if guest_missing().is_none() {
+        points.extend(of(GUEST, "--guest", &[1]));
+    }
+    points
+}
+
+/// Scenarios of the figures of times: name, arguments.
+const TIMES: [(&str, &str); 5] = [
+    ("p2p", "p2p"),
+    ("chain of 1", "loopback"),
+    ("p2v", "p2v"),
+    ("v2v", "v2v"),
+    ("chain of 3", "loopback --vnfs 3"),
+];
+/// So many of them are part of a short run.
+const FEW_TIMES: usize = 2;
+
+/// Times through the switch at a part of the largest rate.
+fn times(level: Level, load: &str) -> Vec<Point> {
+    let point = |series: &'static str, scenario: &str, more: &str| Point {
+        series,
+        x: 0.0,
+        label: "times".to_owned(),
+        args: format!("switch {scenario} --load {load} {more}"),
+    };
+    let count = match level.is_full() {
+        true => TIMES.len(),
+        false => FEW_TIMES,
+    };
+    let mut points: Vec<Point> = TIMES[..count]
+        .iter()
+        .map(|(name, scenario)| point(name, scenario, ""))
+        .collect();
+    // Of the peers, the first two scenarios, in a short run the first one; those with the same ports as Volley.
+    let count = count.div_ceil(2).min(FEW_TIMES);
+    for (at, (_, scenario)) in TIMES.iter().enumerate().take(count) {
+        for (adapter, names, more) in peers(scenario) {
+            if more.is_empty() {
+                let more = format!("--peer {}", adapter.name);
+                points.push(point(&names.times[at], scenario, &more));
+            }
+        }
+    }
+    points
+}
+
+/// The median of a chain exceeds that of two ports.
+fn chains_take_longer(curves: &[Curve]) -> Shape {
+    let median = |name: &str| {
+        let curve = curves.iter().find(|c| c.series == name)?;
+        let half = curve.points.iter().find(|p| p.0 == 0.5)?;
+        Some(half.1)
+    };
+    match (median(TIMES[0].0), median(TIMES[1].0)) {
+        (Some(ports), Some(chain)) => Shape {
+            agrees: Some(chain > ports),
+            why: format!(
+                "The median is {ports:.1} us between two ports, and {chain:.1} us through a chain of one VNF."
+            ),
+        },
+        _ => unknown(),
+    }
+}
+
+/// Figure 8: distribution of the times at 0.1 R+.
+pub const RTT_10: Figure = Figure {
+    name: "switch-rtt-10",
+    number: "8",
+    title: "Distribution of the round-trip times at 0.1 of the largest rate R+",
+    x: linear("part of the packets"),
     y: linear("microseconds"),
-    metric: "",
-    parts: &["minimum", "median", "p90", "p99"],
+    metric: TIME,
     fact: Fact {
-        text: "Times increase with the load, and with the number of VNFs.",
+        text: "Times are longer through a chain of VNFs than between two ports, and increase with the load.",
         source: "The paper's numbers were not found in a form that can be cited.",
     },
     published: NONE,
-    method: "The bars are quantiles of the distribution functions that the paper draws. From the time at which a packet is due to its arrival at the sink; generator and sink are one program, so one clock is read. VNFs have virtio-user ports; a physical port is a memif port. The quieter half of the trials counts.",
-    points: |level| {
-        let kinds: &[(&str, &str)] = choose(
-            level,
-            &[("p2p", "p2p"), ("chain of 1", "loopback")],
-            &[
-                ("p2p", "p2p"),
-                ("p2v", "p2v"),
-                ("v2v", "v2v"),
-                ("chain of 1", "loopback"),
-                ("chain of 3", "loopback --vnfs 3"),
-            ],
-        );
-        let loads = ["0.1", "0.5", "0.99"];
-        let all = kinds.iter().flat_map(|kind| loads.map(|load| (kind, load)));
-        let at = |(x, ((name, scenario), load)): (usize, (&(&str, &str), &str))| Point {
-            series: "time",
-            x: x as f64,
-            label: format!("{name} {load}"),
-            args: format!("switch {scenario} --load {load}"),
-        };
-        all.enumerate().map(at).collect()
-    },
-    judge: |curves| {
-        let text = |c: &Curve| Some(format!("{} {:.1} us", c.series, c.points.first()?.1));
-        let texts: Vec<String> = curves.iter().filter_map(text).collect();
-        match texts.is_empty() {
-            true => unknown(),
-            false => Shape {
-                agrees: None,
-                why: format!("p2p at 0.1 R+: {}.", texts.join(", ")),
-            },
-        }
-    },
+    method: "From the time at which a packet is due in the generator, through the switch, to its arrival at the sink of the same program, so one clock is read. Each quantile is the median over the quieter half of the trials. VNFs have virtio-user ports; a physical port is a memif port. R+ is the largest rate that came back in a trial before.",
+    points: |level| times(level, "0.1"),
+    judge: chains_take_longer,
     ..P2P
+};
+
+/// Figure 9: at 0.5 R+.
+pub const RTT_50: Figure = Figure {
+    name: "switch-rtt-50",
+    number: "9",
+    title: "Distribution of the round-trip times at 0.5 of the largest rate R+",
+    points: |level| times(level, "0.5"),
+    ..RTT_10
+};
+
+/// Figure 10: at 0.99 R+.
+pub const RTT_99: Figure = Figure {
+    name: "switch-rtt-99",
+    number: "10",
+    title: "Distribution of the round-trip times at 0.99 of the largest rate R+",
+    points: |level| times(level, "0.99"),
+    ..RTT_10
 };
 
 /// Figure 12 of the VPP paper: comparison with DPDK's forwarding.
@@ -325,6 +433,18 @@ pub const DPDK: Figure = Figure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_chain_that_is_faster_than_two_ports_differs() {
+        let curve = |name: &str, median: f64| Curve {
+            series: name.to_owned(),
+            points: vec![(0.1, 1.0), (0.5, median)],
+        };
+        let of = |ports, chain| [curve("p2p", ports), curve("chain of 1", chain)];
+        assert_eq!(chains_take_longer(&of(5.0, 9.0)).agrees, Some(true));
+        assert_eq!(chains_take_longer(&of(9.0, 5.0)).agrees, Some(false));
+        assert_eq!(chains_take_longer(&[curve("p2p", 1.0)]).agrees, None);
+    }
 
     #[test]
     fn throughput_that_falls_with_the_size_differs() {

@@ -3,21 +3,33 @@
 
 use super::peers::{self, Adapter};
 use super::process::Process;
-use super::spec::Spec;
+use super::spec::{Spec, Traffic};
 use super::topology::{Topology, kinds};
-use super::wire::{FCS, MAC, SOURCE_MAC, gbps};
-use super::{kernel, router};
-use crate::samples::{self, Length, Samples};
-use crate::traffic::{Frame, FrameSpec, Latency, Offer, Outcome, Ports, Rig};
+use super::wire::{FCS, MAC, SOURCE_MAC, VLAN, gbps};
+use super::{guest, kernel, router};
+use crate::samples::{self, Length, NODE, Samples, TIME};
+use crate::search::{self, Goal};
+use crate::traffic::{Frame, FrameSpec, Latency, Offer, Outcome, PARTS, Ports, Rig};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Longest time until the first packet passes.
 const FIRST: Duration = Duration::from_secs(10);
 /// Seconds without a packet after which a switch has stopped forwarding.
 const SILENT: f64 = 2.0;
+/// Upper end of a search, in multiples of the largest rate that came back.
+const BEYOND: f64 = 1.1;
+/// Largest relative width between the bounds of a search.
+const WIDTH: f64 = 0.03;
+/// Searches of a point.
+const SEARCHES: usize = 3;
 /// Sizes of packets that one bed can send; another size has another bed.
 const SIZES: [usize; 3] = [64, 256, 1024];
+/// Sizes of a mix of packets of the Internet, 7:4:1.
+const IMIX: [usize; 12] = [64, 64, 570, 64, 64, 570, 64, 64, 570, 64, 570, 1518];
+/// Size from which on an IPv6 packet has room for a probe.
+const MIX: usize = 84;
 
 /// The switch that was measured last, and switches that cannot be measured.
 #[derive(Default)]
@@ -32,8 +44,7 @@ struct Bed {
     rig: Rig,
     /// What the bed is for.
     spec: Spec,
-    /// Title of the switch.
-    title: &'static str,
+    adapter: &'static Adapter,
     /// Sizes of the frames of the generator.
     sizes: Vec<usize>,
     /// Largest rates that came back, by size.
@@ -61,29 +72,75 @@ impl Drop for Folder {
     }
 }
 
-fn frame(size: usize) -> Result<Frame, String> {
+/// Addresses of the generator's packets: source and destination.
+const IP4: [&str; 2] = ["198.19.0.1", "20.0.0.1"];
+const IP6: [&str; 2] = ["2001:2:1::1", "2001:db8::1"];
+
+fn frame(addresses: [&str; 2], size: usize, vlan: Option<u16>) -> Result<Frame, String> {
     let parse = |text: &str| text.parse().map_err(|e| format!("{text}: {e}"));
     Frame::new(&FrameSpec {
         source_mac: SOURCE_MAC,
         destination_mac: MAC,
-        source: parse("198.19.0.1")?,
-        destination: parse("20.0.0.1")?,
+        source: parse(addresses[0])?,
+        destination: parse(addresses[1])?,
         addresses: 1,
         size: size - FCS,
+        vlan,
     })
+}
+
+/// The frames that take turns.
+fn frames(traffic: Traffic, size: usize) -> Result<Vec<Frame>, String> {
+    let mixed = size.max(MIX);
+    match traffic {
+        Traffic::One => Ok(vec![frame(IP4, size, None)?]),
+        Traffic::Imix => IMIX
+            .into_iter()
+            .map(|size| frame(IP4, size, None))
+            .collect(),
+        Traffic::Mix => Ok(vec![
+            frame(IP4, mixed, Some(VLAN))?,
+            frame(IP4, mixed, None)?,
+            frame(IP6, mixed, None)?,
+        ]),
+    }
+}
+
+/// Bytes of a packet with frame check sequence, on average.
+fn mean_size(spec: &Spec) -> usize {
+    match spec.traffic {
+        Traffic::One => spec.size,
+        Traffic::Imix => IMIX.into_iter().sum::<usize>() / IMIX.len(),
+        Traffic::Mix => spec.size.max(MIX),
+    }
+}
+
+/// Sizes that the bed of these arguments can send.
+fn sizes(spec: &Spec) -> Vec<usize> {
+    match spec.traffic == Traffic::One && SIZES.contains(&spec.size) {
+        true => SIZES.to_vec(),
+        false => vec![spec.size],
+    }
 }
 
 /// The part of the arguments that the bed depends on.
 fn key(spec: &Spec) -> Spec {
-    let size = match SIZES.contains(&spec.size) {
-        true => SIZES[0],
-        false => spec.size,
-    };
     Spec {
-        size,
+        size: sizes(spec).first().copied().unwrap_or(spec.size),
         load: None,
+        search: None,
+        pps: None,
         ..spec.clone()
     }
+}
+
+/// Generator and sink in memory, with the packets that switches get.
+///
+/// # Errors
+/// If they cannot be made.
+pub fn memory() -> Result<Rig, String> {
+    let kinds = [frames(Traffic::One, SIZES[0])?];
+    Rig::new(&Ports::default(), &kinds).map_err(|e| e.to_string())
 }
 
 /// Measure a switch by itself.
@@ -145,25 +202,37 @@ impl Bed {
             ..spec.clone()
         };
         let topology = Topology::new(&placed, &folder.0, holder)?;
-        let mut processes = vec![(adapter.start)(&topology, &program)?];
-        for vnf in &topology.vnfs {
-            processes.push(router::start_vnf(&program, vnf)?);
-        }
+        let sizes = sizes(spec);
+        let start = || processes(spec, adapter, &topology, &program);
+        let (mut rig, mut processes) = match spec.swap {
+            // The ports of the switch join those of the generator, which acts as the control thread meanwhile.
+            true => {
+                let rig = rig(spec, &topology, &sizes)?;
+                let processes = std::thread::scope(|scope| {
+                    let started = scope.spawn(start);
+                    while !started.is_finished() {
+                        rig.turn();
+                    }
+                    let gone = |_| Err(format!("{}: its start panicked", adapter.title));
+                    started.join().unwrap_or_else(gone)
+                })?;
+                (rig, processes)
+            }
+            false => {
+                let mut processes = start()?;
+                let rig = rig(spec, &topology, &sizes);
+                let rig = rig.or_else(|why| blamed(&mut processes, why))?;
+                (rig, processes)
+            }
+        };
+        let linked = rig.wait_for_links(FIRST);
+        linked.or_else(|why| blamed(&mut processes, why.to_string()))?;
         // Last, so that the switch and the VNFs end before their ports do.
         processes.extend(links);
-        let sizes = match SIZES.contains(&spec.size) {
-            true => SIZES.to_vec(),
-            false => vec![spec.size],
-        };
-        let rig = rig(spec, &topology, &sizes).or_else(|why| {
-            // A process that has ended is the reason for a link that does not come up.
-            processes.iter_mut().try_for_each(Process::check)?;
-            Err(why)
-        })?;
         let mut bed = Bed {
             rig,
             spec: spec.clone(),
-            title: adapter.title,
+            adapter,
             sizes,
             most: BTreeMap::new(),
             processes,
@@ -184,18 +253,14 @@ impl Bed {
         }
         Err(format!(
             "{}: no packet came back in {} s",
-            self.title,
+            self.adapter.title,
             FIRST.as_secs()
         ))
     }
 
     fn run(&mut self, rate: Option<f64>, seconds: f64) -> Result<Outcome, String> {
         self.check()?;
-        let offer = Offer {
-            rate,
-            burst: 1,
-            packets: None,
-        };
+        let offer = rate.map_or(Offer::most(), Offer::of);
         let time = Duration::from_secs_f64(seconds);
         let outcome = self.rig.run(&offer, time, &|| false);
         let outcome = outcome.map_err(|e| e.to_string());
@@ -221,15 +286,55 @@ impl Bed {
         }
         Err(format!(
             "{} stopped forwarding: no packet came back in {SILENT} s",
-            self.title
+            self.adapter.title
         ))
+    }
+
+    /// Cycles that a packet costs the switch while as many as possible are offered, and the part of the packets that were lost:
+    /// without loss the generator limits the rate, and vectors are short.
+    fn cost(&mut self, length: Length) -> Result<Samples, String> {
+        let (title, read) = (self.adapter.title, self.adapter.cost);
+        let read = read.ok_or_else(|| format!("{title} does not say what a packet costs"))?;
+        let mut samples = Samples::new();
+        self.pps(length.seconds)?;
+        for _ in 0..length.repetitions {
+            let before = read(&mut self.processes[0])?;
+            let outcome = self.run(None, length.seconds)?;
+            let after = read(&mut self.processes[0])?;
+            let cycles = after.since(&before);
+            let cycles = cycles.ok_or_else(|| format!("{title} received no packet"))?;
+            let returned = outcome.returned;
+            let nodes = after.nodes_since(&before).into_iter();
+            let nodes = nodes.map(|(name, cycles)| (format!("{NODE}{name}"), cycles));
+            let all = [
+                ("cycles".to_owned(), cycles),
+                ("mpps".to_owned(), returned.map_or(0.0, |r| r.pps / 1e6)),
+                ("loss".to_owned(), returned.map_or(1.0, |r| r.loss)),
+            ];
+            for (name, value) in all.into_iter().chain(nodes) {
+                samples.entry(name).or_default().push(value);
+            }
+        }
+        Ok(samples)
     }
 
     fn measure(&mut self, spec: &Spec, length: Length) -> Result<Samples, String> {
         let number = self.sizes.iter().position(|size| *size == spec.size);
         self.rig.choose(number.unwrap_or(0) as u32);
+        if spec.cost {
+            return self.cost(length);
+        }
+        if let Some(pps) = spec.pps {
+            return self.times(pps, length);
+        }
         if let Some(load) = spec.load {
-            return self.times(load, spec.size, length);
+            let most = self.most(spec.size, length)?;
+            let mut samples = self.times(load * most, length)?;
+            samples.insert("capacity".to_owned(), vec![most / 1e6]);
+            return Ok(samples);
+        }
+        if let Some(goal) = spec.search {
+            return self.search(goal.ratio(), mean_size(spec), length);
         }
         let mut samples = Samples::new();
         let mut add =
@@ -239,51 +344,91 @@ impl Bed {
         self.pps(length.seconds)?;
         for _ in 0..length.repetitions {
             let pps = self.pps(length.seconds)?;
-            add("gbps", gbps(pps, spec.size));
+            add("gbps", gbps(pps, mean_size(spec)));
             add("mpps", pps / 1e6);
             add("per_ghz", pps / 1e6 / gigahertz);
         }
         Ok(samples)
     }
 
-    /// Times through the switch at a part of the largest rate, which is R+ of the paper.
-    fn times(&mut self, load: f64, size: usize, length: Length) -> Result<Samples, String> {
-        let most = match self.most.get(&size) {
-            Some(most) => *most,
-            None => {
-                self.pps(length.seconds)?;
-                let most = self.pps(length.seconds)?;
-                self.most.insert(size, most);
-                most
-            }
+    /// The largest rate with at most this loss ratio, in a range whose upper end is what came back of as many packets as possible.
+    fn search(&mut self, ratio: f64, size: usize, length: Length) -> Result<Samples, String> {
+        self.pps(length.seconds)?;
+        let most = BEYOND * self.pps(length.seconds)?;
+        let goal = Goal {
+            loss_ratios: vec![ratio],
+            width: WIDTH,
+            seconds: 2.0 * length.seconds,
+            phases: 1,
+            ..Goal::new(most / 1e3, most)
         };
-        let mut trials: Vec<Latency> = Vec::new();
+        let mut found = Vec::new();
+        for _ in 0..length.repetitions.min(SEARCHES) {
+            self.check()?;
+            let one = search::search(&mut self.rig, &goal).map_err(|e| e.to_string())?;
+            found.extend(one.bounds.iter().map(|bounds| bounds.lower));
+        }
+        let of = |unit: &dyn Fn(f64) -> f64| found.iter().map(|pps| unit(*pps)).collect();
+        Ok(Samples::from([
+            ("gbps".to_owned(), of(&|pps| gbps(pps, size))),
+            ("mpps".to_owned(), of(&|pps| pps / 1e6)),
+        ]))
+    }
+
+    /// The largest rate with packets of a size, which is R+ of the paper.
+    fn most(&mut self, size: usize, length: Length) -> Result<f64, String> {
+        if let Some(most) = self.most.get(&size) {
+            return Ok(*most);
+        }
+        self.pps(length.seconds)?;
+        let most = self.pps(length.seconds)?;
+        self.most.insert(size, most);
+        Ok(most)
+    }
+
+    /// Times through the switch at a rate.
+    fn times(&mut self, rate: f64, length: Length) -> Result<Samples, String> {
+        let (mut trials, mut loss): (Vec<Latency>, _) = (Vec::new(), Vec::new());
         for _ in 0..2 * length.repetitions {
-            let outcome = self.run(Some(load * most), length.seconds)?;
+            let outcome = self.run(Some(rate), length.seconds)?;
             trials.extend(outcome.returned.and_then(|r| r.latency));
+            loss.push(outcome.returned.map_or(1.0, |r| r.loss));
         }
         if trials.is_empty() {
             return Err(format!(
                 "{} stopped forwarding: no packet came back",
-                self.title
+                self.adapter.title
             ));
         }
         // Another program delays packets by milliseconds: the quieter half counts.
         trials.sort_by(|a, b| a.p99_us.total_cmp(&b.p99_us));
         trials.truncate(trials.len().div_ceil(2));
-        let mut samples = Samples::new();
+        let mut samples = Samples::from([("loss".to_owned(), loss)]);
         for latency in trials {
             for (name, value) in [
                 ("minimum", latency.min_us),
                 ("median", latency.median_us),
                 ("p90", latency.p90_us),
                 ("p99", latency.p99_us),
+                ("p99.9", latency.p999_us),
             ] {
                 samples.entry(name.to_owned()).or_default().push(value);
+            }
+            for (part, value) in PARTS.iter().zip(latency.quantiles_us) {
+                samples
+                    .entry(format!("{TIME}{part}"))
+                    .or_default()
+                    .push(value);
             }
         }
         Ok(samples)
     }
+}
+
+/// An error with ports; a process that has ended is the reason for it.
+fn blamed<T>(processes: &mut [Process], why: String) -> Result<T, String> {
+    processes.iter_mut().try_for_each(Process::check)?;
+    Err(why)
 }
 
 /// Whether the switch can have the ports and the allocation.
@@ -303,6 +448,24 @@ fn check(adapter: &Adapter, spec: &Spec) -> Result<(), String> {
     }
 }
 
+/// Start the switch and the VNFs.
+fn processes(
+    spec: &Spec,
+    adapter: &Adapter,
+    topology: &Topology,
+    program: &Path,
+) -> Result<Vec<Process>, String> {
+    let mut all = vec![(adapter.start)(topology, program)?];
+    for (number, vnf) in topology.vnfs.iter().enumerate() {
+        all.push(match spec.guest {
+            true => guest::start(topology, number)?,
+            false => router::start_vnf(program, vnf)?,
+        });
+    }
+    Ok(all)
+}
+
+/// The generator, before its links are up.
 fn rig(spec: &Spec, topology: &Topology, sizes: &[usize]) -> Result<Rig, String> {
     let (first, second) = match spec.reverse {
         false => (&topology.ends[0], &topology.ends[1]),
@@ -313,9 +476,10 @@ fn rig(spec: &Spec, topology: &Topology, sizes: &[usize]) -> Result<Rig, String>
         send: Some(first.port.clone()),
         receive: Some(second.port.clone()),
         both: spec.both,
-        wait: FIRST,
+        core: topology.places.as_ref().map(|places| places.control),
         ..Ports::default()
     };
-    let frames: Result<Vec<Frame>, String> = sizes.iter().map(|size| frame(*size)).collect();
-    Rig::new(&ports, &frames?).map_err(|e| e.to_string())
+    let kinds = sizes.iter().map(|size| frames(spec.traffic, *size));
+    let kinds = kinds.collect::<Result<Vec<_>, String>>()?;
+    Rig::unlinked(&ports, &kinds).map_err(|e| e.to_string())
 }

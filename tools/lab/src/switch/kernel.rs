@@ -1,7 +1,7 @@
 //! Veth pairs of a measurement, in a network namespace that ends with it.
 
 use super::process::Process;
-use super::topology::Kind;
+use super::topology::{Kind, index};
 use std::process::Command;
 
 /// Start the process whose network namespace has a veth pair for each link of this kind; none if there is no such link. The
@@ -11,7 +11,7 @@ use std::process::Command;
 /// A sentence, if the pairs cannot be made.
 pub fn start(kinds: &[Kind]) -> Result<Option<Process>, String> {
     let numbers = kinds.iter().enumerate();
-    let numbers = numbers.filter_map(|(n, kind)| (*kind == Kind::Veth).then_some(n));
+    let numbers = numbers.filter_map(|(n, kind)| kind.is_veth().then_some(n));
     let pairs: String = numbers.map(pair).collect();
     if pairs.is_empty() {
         return Ok(None);
@@ -25,7 +25,8 @@ pub fn start(kinds: &[Kind]) -> Result<Option<Process>, String> {
 }
 
 fn pair(n: usize) -> String {
+    let index = index(n);
     format!(
-        "ip link add lab{n} type veth peer name sw{n}\nip link set lab{n} up\nip link set sw{n} up\n"
+        "ip link add sw{n} index {index} type veth peer name lab{n}\nip link set lab{n} up\nip link set sw{n} up\n"
     )
 }

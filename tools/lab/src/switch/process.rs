@@ -1,22 +1,32 @@
 //! Processes that the lab starts. None is left behind: each ends when its standard input is closed, and is killed otherwise.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
-/// Longest time until a process is ready.
+/// Longest time until a process is ready, or answers.
 const READY: Duration = Duration::from_secs(30);
 /// Time in which a process ends by itself.
 const END: Duration = Duration::from_secs(3);
+
+/// Why a process did not print a line.
+enum Silence {
+    /// The time is over.
+    Late,
+    /// The process has closed its output; the last line before that.
+    Ended(String),
+}
 
 /// A running process.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
     what: String,
+    /// Lines of its output that were not read.
+    lines: Receiver<String>,
 }
 
 impl Process {
@@ -25,20 +35,59 @@ impl Process {
     /// # Errors
     /// A sentence, if the program cannot be started, or ends or is silent.
     pub fn start(what: &str, command: Command, ready: &str) -> Result<Process, String> {
-        let (process, lines) = Process::spawn(what, command)?;
+        Process::start_within(what, command, ready, READY)
+    }
+
+    /// As [`Process::start`], within this time.
+    ///
+    /// # Errors
+    /// As [`Process::start`].
+    pub fn start_within(
+        what: &str,
+        command: Command,
+        ready: &str,
+        limit: Duration,
+    ) -> Result<Process, String> {
+        let process = Process::spawn(what, command)?;
+        match process.line_with(ready, limit) {
+            Ok(_) => Ok(process),
+            Err(Silence::Late) => Err(late(what, limit)),
+            Err(Silence::Ended(last)) => Err(format!("{what} ended at its start: {last}")),
+        }
+    }
+
+    /// The next line of output that contains a text.
+    fn line_with(&self, text: &str, most: Duration) -> Result<String, Silence> {
         let start = Instant::now();
         let mut last = String::new();
         loop {
-            let left = READY.saturating_sub(start.elapsed());
-            match lines.recv_timeout(left) {
-                Ok(line) if line.contains(ready) => return Ok(process),
+            let left = most.saturating_sub(start.elapsed());
+            match self.lines.recv_timeout(left) {
+                Ok(line) if line.contains(text) => return Ok(line),
                 Ok(line) => last = line,
-                Err(mpsc::RecvTimeoutError::Timeout) => return Err(late(what)),
-                Err(mpsc::RecvTimeoutError::Disconnected) => {
-                    return Err(format!("{what} ended at its start: {last}"));
-                }
+                Err(mpsc::RecvTimeoutError::Timeout) => return Err(Silence::Late),
+                Err(mpsc::RecvTimeoutError::Disconnected) => return Err(Silence::Ended(last)),
             }
         }
+    }
+
+    /// Write a line to its standard input, and wait for a line of output that contains a text.
+    ///
+    /// # Errors
+    /// A sentence, if it has ended or does not answer.
+    pub fn ask(&mut self, line: &str, answer: &str) -> Result<String, String> {
+        // Lines of earlier output are no answer.
+        self.lines.try_iter().for_each(drop);
+        let what = &self.what;
+        let input = self.child.stdin.as_mut();
+        let input = input.ok_or_else(|| format!("{what}: no standard input"))?;
+        let written = writeln!(input, "{line}").and_then(|()| input.flush());
+        written.map_err(|e| format!("{what}: {e}"))?;
+        self.line_with(answer, READY)
+            .map_err(|silence| match silence {
+                Silence::Late => format!("{what} did not answer `{line}`"),
+                Silence::Ended(last) => format!("{what} ended: {last}"),
+            })
     }
 
     /// Start a command, and wait until these sockets exist.
@@ -46,46 +95,44 @@ impl Process {
     /// # Errors
     /// A sentence, if the program cannot be started, or ends or does not make them.
     pub fn start_until(what: &str, command: Command, sockets: &[&Path]) -> Result<Process, String> {
-        let (mut process, lines) = Process::spawn(what, command)?;
+        let mut process = Process::spawn(what, command)?;
         let start = Instant::now();
         while !sockets.iter().all(|socket| socket.exists()) {
             if process.check().is_err() {
-                let last = lines.try_iter().last().unwrap_or_default();
+                let last = process.lines.try_iter().last().unwrap_or_default();
                 return Err(format!("{what} ended at its start: {last}"));
             }
             if start.elapsed() > READY {
-                return Err(late(what));
+                return Err(late(what, READY));
             }
             std::thread::sleep(Duration::from_millis(10));
         }
         Ok(process)
     }
 
-    /// Start a command; its lines of output can be received.
-    fn spawn(what: &str, mut command: Command) -> Result<(Process, Receiver<String>), String> {
+    /// Start a command.
+    fn spawn(what: &str, mut command: Command) -> Result<Process, String> {
         // The Ctrl-C of the terminal is for the lab alone.
         command.process_group(0);
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null());
+            .stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|e| format!("{what}: {e}"))?;
-        let stdout = child.stdout.take();
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let (sender, lines) = mpsc::channel();
         let process = Process {
             child,
             what: what.to_owned(),
+            lines,
         };
         let stdout = stdout.ok_or_else(|| format!("{what}: no standard output"))?;
-        let (sender, lines) = mpsc::channel();
-        // Reads on until the process ends, so that it never waits for a reader.
-        std::thread::spawn(move || {
-            for line in BufReader::new(stdout).lines() {
-                let Ok(line) = line else { break };
-                // After the start, the lines are read by nothing.
-                let _ = sender.send(line);
-            }
-        });
-        Ok((process, lines))
+        // An error is the last line of a process that ends at its start.
+        if let Some(stderr) = stderr {
+            pass_on(stderr, sender.clone());
+        }
+        pass_on(stdout, sender);
+        Ok(process)
     }
 
     /// Number of the process.
@@ -106,8 +153,19 @@ impl Process {
     }
 }
 
-fn late(what: &str) -> String {
-    format!("{what} was not ready after {} s", READY.as_secs())
+/// Pass the lines on until the process ends, so that it never waits for a reader.
+fn pass_on(from: impl Read + Send + 'static, to: Sender<String>) {
+    std::thread::spawn(move || {
+        for line in BufReader::new(from).lines() {
+            let Ok(line) = line else { break };
+            // After the start, the lines are read by nothing.
+            let _ = to.send(line);
+        }
+    });
+}
+
+fn late(what: &str, limit: Duration) -> String {
+    format!("{what} was not ready after {} s", limit.as_secs())
 }
 
 impl Drop for Process {
@@ -196,6 +254,18 @@ mod tests {
     }
 
     #[test]
+    fn a_process_answers_lines() {
+        let echo = "echo ready; while read line; do echo \"got $line\"; done";
+        let mut process = Process::start("sh", shell(echo), "ready").unwrap();
+        for line in ["one", "two"] {
+            assert_eq!(process.ask(line, "got").unwrap(), format!("got {line}"));
+        }
+        let mut dead = Process::start("sh", shell("echo ready; exit 1"), "ready").unwrap();
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(dead.ask("one", "got").is_err());
+    }
+
+    #[test]
     fn sockets_say_that_a_process_is_ready() {
         let folder = tempfile::tempdir().unwrap();
         let (socket, other) = (folder.path().join("a"), folder.path().join("b"));
@@ -207,8 +277,11 @@ mod tests {
 
     #[test]
     fn a_process_that_dies_is_reported() {
-        let error = Process::start("sh", shell("echo no memory; exit 1"), "ready").unwrap_err();
-        assert_eq!(error, "sh ended at its start: no memory");
+        for to in ["", " >&2"] {
+            let script = format!("echo no memory{to}; exit 1");
+            let error = Process::start("sh", shell(&script), "ready").unwrap_err();
+            assert_eq!(error, "sh ended at its start: no memory");
+        }
         let mut dead = Process::start("sh", shell("echo ready; exit 1"), "ready").unwrap();
         std::thread::sleep(Duration::from_millis(200));
         assert!(dead.check().unwrap_err().starts_with("sh ended: "));

@@ -1,15 +1,15 @@
 //! `volley-lab router`: a router with the ports and the configuration of its arguments, until its standard input is closed.
 
+use super::cost::{self, Cost};
 use super::process::{Process, in_namespace};
 use super::topology::{Side, Topology};
 use crate::error::LabError;
 use crate::traffic::{change, create, settings};
 use clap::Args;
-use std::io::Read;
+use std::io::BufRead;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::time::Duration;
 use volley_daemon::EngineSettings;
 use volley_daemon::stack::Stack;
@@ -71,14 +71,17 @@ pub fn main(args: &RouterArgs) -> Result<(), LabError> {
         volley_bench::pin(args.control_core);
     }
     println!("{READY}");
-    let over = Arc::new(AtomicBool::new(false));
-    let ended = over.clone();
-    std::thread::spawn(move || {
-        // The parent writes nothing; an error is an end, too.
-        let _ = std::io::stdin().read_to_end(&mut Vec::new());
-        ended.store(true, Ordering::Release);
-    });
-    while !over.load(Ordering::Acquire) {
+    let lines = input();
+    loop {
+        match lines.try_recv() {
+            Ok(line) if line == cost::QUESTION => {
+                let cost = Cost::of_engine(&stack.engine.borrow());
+                let cost = serde_json::to_string(&cost).unwrap_or_default();
+                println!("{} {cost}", cost::QUESTION);
+            }
+            Ok(_) | Err(TryRecvError::Empty) => {}
+            Err(TryRecvError::Disconnected) => return Ok(()),
+        }
         stack.processes.run_manual();
         stack.settled();
         if !running.is_alive() {
@@ -86,7 +89,18 @@ pub fn main(args: &RouterArgs) -> Result<(), LabError> {
         }
         std::thread::sleep(Duration::from_micros(500));
     }
-    Ok(())
+}
+
+/// The lines of the standard input; the channel is closed with the input, or on an error.
+fn input() -> Receiver<String> {
+    let (send, lines) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+            // The main thread may have ended.
+            let _ = send.send(line);
+        }
+    });
+    lines
 }
 
 /// Patches of a pair of ports, in both directions.
@@ -117,7 +131,11 @@ pub fn start_router(
     then: &[String],
 ) -> Result<Process, String> {
     let mut command = Command::new(program);
-    arguments(&mut command, sides, then);
+    let mode = topology.spec.rx_mode.iter();
+    let modes = mode.flat_map(|mode| sides.iter().map(move |side| (mode, side)));
+    let modes = modes.map(|(mode, side)| format!("set interface rx-mode {} {mode}", side.name));
+    let then: Vec<String> = modes.chain(then.iter().cloned()).collect();
+    arguments(&mut command, sides, &then);
     if let Some(places) = &topology.places {
         for core in &places.workers {
             command.args(["--core", &core.to_string()]);

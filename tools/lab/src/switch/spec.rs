@@ -2,10 +2,43 @@
 
 use super::topology::{Kind, Scenario};
 use crate::allocation::Allocation;
-use clap::Parser;
+use crate::search;
+use clap::{Parser, ValueEnum};
 
+/// The peer that routes.
+pub const ROUTER: &str = "volley-router";
 /// Sizes of packets, with frame check sequence.
 const SIZES: std::ops::RangeInclusive<usize> = 64..=1518;
+
+/// A rate that is searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Search {
+    /// Without loss.
+    Ndr,
+    /// With at most 0.5 % loss.
+    Pdr,
+}
+
+impl Search {
+    /// The largest loss ratio.
+    pub fn ratio(self) -> f64 {
+        match self {
+            Search::Ndr => search::NDR,
+            Search::Pdr => search::PDR,
+        }
+    }
+}
+
+/// Packets that the generator sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Traffic {
+    /// IPv4 packets of one size.
+    One,
+    /// IPv4 packets of 64, 570 and 1518 bytes, 7:4:1.
+    Imix,
+    /// In turn: tagged, for a cross-connect; IPv4; IPv6.
+    Mix,
+}
 
 /// Scenario, ports, traffic, peer.
 #[derive(Clone, Debug, PartialEq, Parser)]
@@ -23,6 +56,9 @@ pub struct Spec {
     /// Physical ports.
     #[arg(long, value_enum, default_value = "memif")]
     pub physical: Kind,
+    /// VNFs are virtual machines with an emulated processor.
+    #[arg(long)]
+    pub guest: bool,
     /// Send in both directions.
     #[arg(long)]
     pub both: bool,
@@ -32,18 +68,42 @@ pub struct Spec {
     /// Bytes of a packet with frame check sequence.
     #[arg(long, default_value_t = 64)]
     pub size: usize,
+    /// Packets; `mix` needs the peer `volley-router`.
+    #[arg(long, value_enum, default_value = "one")]
+    pub traffic: Traffic,
     /// The switch.
     #[arg(long, default_value = "volley")]
     pub peer: String,
+    /// The switch joins the ports of the other side: it is the memif slave, and the front end of a vhost-user device.
+    #[arg(long)]
+    pub swap: bool,
+    /// Packed rings of vhost-user.
+    #[arg(long)]
+    pub packed: bool,
+    /// Receive mode of Volley's ports.
+    #[arg(long)]
+    pub rx_mode: Option<String>,
+    /// testpmd replaces MAC addresses.
+    #[arg(long)]
+    pub mac: bool,
     /// Place the threads of the switch on processors; without it the system does.
     #[arg(long, value_enum)]
     pub cores: Option<Allocation>,
     /// Queues from which the other side of a memif port of the switch receives: an adapter decides them.
     #[arg(skip = 1u16)]
     pub memif_queues: u16,
-    /// Measure the round-trip time at this part of the largest rate, instead of throughput.
+    /// Search the largest rate with at most this loss, instead of offering as many packets as possible.
+    #[arg(long, value_enum, conflicts_with_all = ["load", "pps", "cost"])]
+    pub search: Option<Search>,
+    /// Measure the time through the switch at this part of the largest rate, instead of throughput.
     #[arg(long)]
     pub load: Option<f64>,
+    /// Measure the time through the switch at this rate in packets per second.
+    #[arg(long, conflicts_with = "load")]
+    pub pps: Option<f64>,
+    /// Measure the cycles of the switch for a packet while as many as possible are offered.
+    #[arg(long, conflicts_with_all = ["load", "pps"])]
+    pub cost: bool,
 }
 
 impl Spec {
@@ -61,9 +121,21 @@ impl Spec {
                 SIZES.end()
             ));
         }
-        match spec.load {
-            Some(load) if !(load > 0.0 && load <= 1.0) => {
+        if spec.guest && (spec.scenario != Scenario::Loopback || spec.ports != Kind::VirtioUser) {
+            return Err("--guest: choose loopback with virtio-user ports".to_owned());
+        }
+        if spec.guest && (spec.swap || spec.packed) {
+            return Err("--guest: leave out --swap and --packed".to_owned());
+        }
+        if spec.traffic == Traffic::Mix && spec.peer != ROUTER {
+            return Err(format!("--traffic mix: choose --peer {ROUTER}"));
+        }
+        match (spec.load, spec.pps) {
+            (Some(load), _) if !(load > 0.0 && load <= 1.0) => {
                 Err(format!("--load {load}: choose more than 0, at most 1"))
+            }
+            (_, Some(pps)) if !(1.0..=1e9).contains(&pps) => {
+                Err(format!("--pps {pps}: choose 1 to 1000000000"))
             }
             _ => Ok(spec),
         }
@@ -84,7 +156,15 @@ mod tests {
             "p2p --load 2",
             "x2y",
             "p2p --both --reverse",
+            "p2p --search ndr --load 0.5",
+            "p2p --guest",
+            "loopback --guest --ports memif",
+            "loopback --guest --ports virtio-user --swap",
             "p2p --cores three",
+            "p2p --pps 0",
+            "p2p --pps 5 --load 0.5",
+            "p2p --cost --load 0.5",
+            "p2p --traffic mix",
         ] {
             assert!(Spec::of(bad).is_err(), "{bad}");
         }

@@ -23,12 +23,21 @@ pub enum Scenario {
 /// How a port is joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
-    /// Shared memory of memif; the switch is the master.
+    /// Shared memory of memif; the switch is the master, or with `--swap` the slave.
     Memif,
-    /// vhost-user; the switch is the back end.
+    /// vhost-user; the switch is the back end, or with `--swap` the front end.
     VirtioUser,
     /// A veth pair of the kernel, in a network namespace of the measurement.
     Veth,
+    /// A veth pair whose packets the switch receives and sends through XDP sockets.
+    AfXdp,
+}
+
+impl Kind {
+    /// Whether the link is a veth pair.
+    pub fn is_veth(self) -> bool {
+        matches!(self, Kind::Veth | Kind::AfXdp)
+    }
 }
 
 /// A link of the switch.
@@ -44,6 +53,10 @@ pub struct Link {
     pub memif_queues: u16,
     /// Process whose network namespace has the veth pairs; 0 without such pairs.
     pub holder: u32,
+    /// The switch is the memif slave, or the front end of the vhost-user device.
+    pub is_swapped: bool,
+    /// Packed rings of vhost-user.
+    pub is_packed: bool,
 }
 
 /// Commands of `volley ctl` for one side of a link.
@@ -58,6 +71,11 @@ pub struct Side {
 }
 
 impl Link {
+    /// Number of the interface of the kernel on the side of the switch, in its namespace.
+    pub fn index(&self) -> u32 {
+        index(self.number)
+    }
+
     /// The interface of the kernel on the side of the switch.
     pub fn device(&self) -> String {
         format!("sw{}", self.number)
@@ -70,21 +88,31 @@ impl Link {
 
     /// The side of the switch.
     pub fn switch(&self) -> Side {
-        self.side(SWITCH, "master", "create vhost-user", " server")
+        self.side(SWITCH, !self.is_swapped)
     }
 
     /// The side of a VNF, or of the generator.
     pub fn other(&self) -> Side {
-        let role = match self.memif_queues {
-            1 => "slave".to_owned(),
-            queues => format!("slave rx-queues {queues} tx-queues 1"),
-        };
-        self.side("v", &role, "create interface virtio-user", "")
+        self.side("v", self.is_swapped)
     }
 
-    fn side(&self, letter: &str, role: &str, create: &str, more: &str) -> Side {
+    /// A side; the one that listens is the memif master, and the back end of a vhost-user device.
+    fn side(&self, letter: &str, listens: bool) -> Side {
         let (number, socket) = (self.number, self.socket.display());
         let name = format!("{letter}{number}");
+        let role = match (listens, self.memif_queues) {
+            (true, _) => "master".to_owned(),
+            (false, 1) => "slave".to_owned(),
+            (false, queues) => format!("slave rx-queues {queues} tx-queues 1"),
+        };
+        let (create, more) = match listens {
+            true => ("create vhost-user", " server"),
+            false => ("create interface virtio-user", ""),
+        };
+        let more = match self.is_packed {
+            true => format!("{more} packed"),
+            false => more.to_owned(),
+        };
         match self.kind {
             Kind::Memif => Side {
                 before: Some(format!(
@@ -102,22 +130,32 @@ impl Link {
                 port: format!("{create} socket {socket}{more} name {name}"),
                 name,
             },
-            Kind::Veth => {
-                let device = match letter {
-                    SWITCH => self.device(),
-                    _ => self.far_device(),
+            Kind::Veth | Kind::AfXdp => {
+                let (device, holder) = match letter {
+                    SWITCH => (self.device(), self.holder),
+                    _ => (self.far_device(), self.holder),
                 };
-                let holder = self.holder;
+                let port = match (self.kind, letter) {
+                    (Kind::AfXdp, SWITCH) => format!(
+                        "create interface af_xdp host-if {device} netns pid:{holder} name {name}"
+                    ),
+                    _ => {
+                        format!("create host-interface name {device} netns pid:{holder} as {name}")
+                    }
+                };
                 Side {
                     before: None,
-                    port: format!(
-                        "create host-interface name {device} netns pid:{holder} as {name}"
-                    ),
+                    port,
                     name,
                 }
             }
         }
     }
+}
+
+/// Number of the interface of the kernel on the side of the switch, for a link.
+pub fn index(link: usize) -> u32 {
+    10 + link as u32
 }
 
 /// First letter of the names of the ports of the switch.
@@ -136,6 +174,8 @@ pub struct Topology {
     pub ends: [Side; 2],
     /// Processors of the threads of the switch; none if the system places them.
     pub places: Option<Places>,
+    /// What is measured.
+    pub spec: Spec,
 }
 
 /// How the links of a scenario are joined, in their order.
@@ -167,6 +207,8 @@ impl Topology {
             number,
             memif_queues: spec.memif_queues,
             holder,
+            is_swapped: spec.swap,
+            is_packed: spec.packed,
         };
         let links: Vec<Link> = kinds(spec).into_iter().enumerate().map(link).collect();
         // Links 0 and 1, 2 and 3, ... are joined by the switch; 1 and 2, 3 and 4, ... by VNFs.
@@ -180,12 +222,13 @@ impl Topology {
             vnfs: vnfs.collect(),
             ends: [links[0].other(), links[links.len() - 1].other()],
             links,
+            spec: spec.clone(),
         })
     }
 
     /// The sockets that the switch makes.
     pub fn sockets(&self) -> Vec<&Path> {
-        let made = self.links.iter().filter(|link| link.kind != Kind::Veth);
+        let made = self.links.iter().filter(|link| !link.kind.is_veth());
         made.map(|link| link.socket.as_path()).collect()
     }
 
@@ -200,7 +243,7 @@ impl Topology {
 
     /// A command, in the network namespace of the veth pairs if there are any, else in its own where the system allows it.
     pub fn command(&self, program: &str) -> Command {
-        let Some(link) = self.links.iter().find(|link| link.kind == Kind::Veth) else {
+        let Some(link) = self.links.iter().find(|link| link.kind.is_veth()) else {
             return in_namespace(Path::new(program));
         };
         let mut command = Command::new("nsenter");
@@ -234,7 +277,15 @@ mod tests {
     #[test]
     fn every_command_of_a_side_is_one_of_the_command_line() {
         volley_daemon::objects::register().unwrap();
-        for ports in ["memif", "virtio-user", "veth"] {
+        let all = [
+            "memif",
+            "virtio-user",
+            "veth",
+            "af-xdp",
+            "memif --swap",
+            "virtio-user --swap --packed",
+        ];
+        for ports in all {
             let spec = Spec::of(&format!("v2v --ports {ports}")).unwrap();
             let topology = Topology::new(&spec, Path::new("/run/x"), 7).unwrap();
             assert!(topology.vnfs.is_empty());

@@ -7,6 +7,8 @@ const WIRE: f64 = 24.0;
 /// Bytes of the frame check sequence, which the sizes of the paper include.
 pub const FCS: usize = 4;
 
+/// VLAN of tagged packets.
+pub const VLAN: u16 = 10;
 /// MAC address of the sender.
 pub const SOURCE_MAC: Mac = Mac([2, 0, 0, 0, 0, 0x99]);
 /// MAC address of the receiver.

@@ -135,6 +135,7 @@ impl GenerateArgs {
             destination: self.destination,
             addresses: self.addresses,
             size: self.size,
+            vlan: None,
         };
         Frame::new(&spec).map_err(LabError::Argument)
     }
@@ -178,7 +179,7 @@ pub fn generate(args: &GenerateArgs) -> Result<(), LabError> {
     let time = seconds("--seconds", args.ports.seconds)?;
     let frame = args.frame()?;
     let stop = stopped()?;
-    let mut rig = Rig::new(&ports, &[frame])?;
+    let mut rig = Rig::new(&ports, &[vec![frame]])?;
     if args.search {
         return rates(&mut rig, args);
     }

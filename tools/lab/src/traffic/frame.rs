@@ -1,10 +1,10 @@
 //! The frames that the generator sends: UDP over IPv4 or IPv6 with a probe.
 
-use super::probe::{ETHERNET, IP4, IP6, LENGTH, Probe, UDP};
+use super::probe::{ETHERNET, IP4, IP6, LENGTH, Probe, TAG, UDP};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use volley_model::Mac;
-use volley_wire::IpProto;
 use volley_wire::checksum::{self, Sum};
+use volley_wire::{IpProto, ethertype};
 
 /// Longest frame.
 pub const MOST: usize = 2048;
@@ -24,6 +24,8 @@ pub struct FrameSpec {
     pub addresses: u32,
     /// Bytes without frame check sequence.
     pub size: usize,
+    /// VLAN of a tag (IEEE 802.1Q); none for frames without a tag.
+    pub vlan: Option<u16>,
 }
 
 /// A frame with room for a probe.
@@ -53,7 +55,8 @@ impl Frame {
                 ));
             }
         };
-        let least = ETHERNET + ip + UDP + LENGTH;
+        let ethernet = ETHERNET + spec.vlan.map_or(0, |_| TAG);
+        let least = ethernet + ip + UDP + LENGTH;
         if !(least..=MOST).contains(&spec.size) {
             return Err(format!(
                 "a frame of {} bytes is not possible: choose {least} to {MOST}",
@@ -63,7 +66,14 @@ impl Frame {
         let mut bytes = Vec::with_capacity(spec.size);
         bytes.extend_from_slice(&spec.destination_mac.0);
         bytes.extend_from_slice(&spec.source_mac.0);
-        let udp = (spec.size - ETHERNET - ip) as u16;
+        for word in spec
+            .vlan
+            .into_iter()
+            .flat_map(|vlan| [ethertype::VLAN, vlan])
+        {
+            bytes.extend_from_slice(&word.to_be_bytes());
+        }
+        let udp = (spec.size - ethernet - ip) as u16;
         match (spec.source, spec.destination) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
                 bytes.extend_from_slice(&header4(source, destination, udp));
@@ -77,16 +87,16 @@ impl Frame {
             bytes.extend_from_slice(&word.to_be_bytes());
         }
         bytes.resize(spec.size, 0);
-        let first_at = ETHERNET + ip - 4;
+        let first_at = ethernet + ip - 4;
         let last: [u8; 4] = std::array::from_fn(|n| bytes[first_at + n]);
         let sum = (ip == IP6).then(|| {
             let constant = Sum::default().word(udp).word(u16::from(IpProto::UDP.0));
-            let addresses = constant.bytes(&bytes[ETHERNET + 8..first_at]);
-            addresses.bytes(&bytes[ETHERNET + ip..]).folded()
+            let addresses = constant.bytes(&bytes[ethernet + 8..first_at]);
+            addresses.bytes(&bytes[ethernet + ip..]).folded()
         });
         Ok(Frame {
             bytes,
-            probe_at: ETHERNET + ip + UDP,
+            probe_at: ethernet + ip + UDP,
             addresses: u64::from(spec.addresses.max(1)),
             first: u32::from_be_bytes(last),
             sum,
@@ -106,9 +116,11 @@ impl Frame {
             last = last.wrapping_add((probe.sequence % self.addresses) as u32);
             to[at - UDP - 4..at - UDP].copy_from_slice(&last.to_be_bytes());
             if self.sum.is_none() {
-                let old = u16::from_be_bytes([to[24], to[25]]);
+                // The checksum is 10 bytes behind the first of the 20 bytes of the header.
+                let sum_at = at - UDP - 10;
+                let old = u16::from_be_bytes([to[sum_at], to[sum_at + 1]]);
                 let new = checksum::update32(old, self.first, last);
-                to[24..26].copy_from_slice(&new.to_be_bytes());
+                to[sum_at..sum_at + 2].copy_from_slice(&new.to_be_bytes());
             }
         }
         if let Some(sum) = self.sum {
@@ -153,7 +165,35 @@ mod tests {
             destination: destination.parse().unwrap(),
             addresses: 300,
             size,
+            vlan: None,
         }
+    }
+
+    #[test]
+    fn a_tag_moves_the_packet_and_nothing_else() {
+        let plain = spec("198.19.0.1", "20.0.0.250", 64);
+        let tagged = FrameSpec {
+            vlan: Some(10),
+            size: plain.size + TAG,
+            ..plain.clone()
+        };
+        let probe = Probe {
+            trial: 3,
+            sequence: 299,
+            due: 1,
+        };
+        let [(plain, one), (tagged, two)] = [plain, tagged].map(|spec| {
+            let mut bytes = [0; MOST];
+            let length = Frame::new(&spec).unwrap().write(&mut bytes, &probe);
+            (bytes, length)
+        });
+        assert_eq!(tagged[..12], plain[..12]);
+        assert_eq!(tagged[12..16], [0x81, 0, 0, 10]);
+        assert_eq!(tagged[16..two], plain[12..one]);
+        let front: [u8; FRONT] = std::array::from_fn(|n| tagged[n]);
+        assert_eq!(Probe::find(&front, two), Some(probe));
+        let end = 18 + IP4 + UDP + LENGTH;
+        assert_eq!(Probe::find(&front, end - 1), None, "cut off");
     }
 
     #[test]

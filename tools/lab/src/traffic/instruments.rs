@@ -50,6 +50,15 @@ impl Offer {
         }
     }
 
+    /// As many packets as possible.
+    pub fn most() -> Offer {
+        Offer {
+            rate: None,
+            burst: 1,
+            packets: None,
+        }
+    }
+
     /// Longest time by which the generator may be late.
     const DEPTH: f64 = 0.001;
 

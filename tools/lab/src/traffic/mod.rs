@@ -18,6 +18,6 @@ mod window;
 pub use command::{GenerateArgs, SinkArgs, generate, sink};
 pub use frame::{Frame, FrameSpec};
 pub use instruments::{Instruments, Offer, SinkAt};
-pub use outcome::{Latency, Outcome, Polls, Return};
+pub use outcome::{Latency, Outcome, PARTS, Polls, Return};
 pub use rig::{Ports, Rig, change, create, settings};
 pub use self_test::{SelfTest, run as self_test};

@@ -4,6 +4,11 @@ use super::histogram::Distribution;
 use serde::Serialize;
 use std::fmt::Write;
 
+/// Parts of the packets whose times are the quantiles of a distribution.
+pub const PARTS: [f64; 16] = [
+    0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999,
+];
+
 /// Times from the due time of a packet to the sink, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Latency {
@@ -23,6 +28,8 @@ pub struct Latency {
     pub p999_us: f64,
     /// Maximum.
     pub max_us: f64,
+    /// Quantiles for [`PARTS`] of the packets.
+    pub quantiles_us: [f64; PARTS.len()],
 }
 
 impl Latency {
@@ -37,6 +44,7 @@ impl Latency {
             p99_us: times.quantile(0.99),
             p999_us: times.quantile(0.999),
             max_us: times.max,
+            quantiles_us: PARTS.map(|part| times.quantile(part)),
         }
     }
 }

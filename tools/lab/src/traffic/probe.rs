@@ -12,6 +12,8 @@ pub const FRONT: usize = 96;
 const MAGIC: u8 = 0x56;
 /// Ethernet header, UDP header.
 pub const ETHERNET: usize = 14;
+/// Bytes of a VLAN tag.
+pub const TAG: usize = 4;
 /// Bytes of a UDP header.
 pub const UDP: usize = 8;
 /// Bytes of an IPv4 header without options, and of an IPv6 header.
@@ -42,13 +44,18 @@ impl Probe {
         bytes
     }
 
-    /// The probe of a frame of `length` bytes with UDP over IPv4 or IPv6, if it has one. Bytes behind the frame's end are not
-    /// read.
+    /// The probe of a frame of `length` bytes with UDP over IPv4 or IPv6, behind at most one VLAN tag, if it has one. Bytes
+    /// behind the frame's end are not read.
     #[inline(always)]
     pub fn find(front: &[u8; FRONT], length: usize) -> Option<Probe> {
-        let at = match u16::from_be_bytes([front[12], front[13]]) {
-            ethertype::IP4 => ETHERNET + 4 * usize::from(front[14] & 15) + UDP,
-            ethertype::IP6 => ETHERNET + IP6 + UDP,
+        let kind = |at: usize| u16::from_be_bytes([front[at - 2], front[at - 1]]);
+        let ip = match kind(ETHERNET) {
+            ethertype::VLAN => ETHERNET + TAG,
+            _ => ETHERNET,
+        };
+        let at = match kind(ip) {
+            ethertype::IP4 => ip + 4 * usize::from(front[ip] & 15) + UDP,
+            ethertype::IP6 => ip + IP6 + UDP,
             _ => return None,
         };
         let bytes = front.get(at..at + LENGTH)?;

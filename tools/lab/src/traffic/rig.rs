@@ -116,47 +116,59 @@ pub fn settings() -> EngineSettings {
 }
 
 impl Rig {
-    /// Make the ports, and wait for their links. The generator sends the first of `frames`, or another one that [`Rig::choose`] names; without frames
-    /// there is only the sink.
+    /// Make the ports, and wait for their links. The generator sends the first of `kinds`, or another one that [`Rig::choose`] names. The frames of a
+    /// kind take turns. Without kinds there is only the sink.
     ///
     /// # Errors
     /// If a command is refused, or a link does not come up in time.
-    pub fn new(ports: &Ports, frames: &[Frame]) -> Result<Rig, LabError> {
+    pub fn new(ports: &Ports, kinds: &[Vec<Frame>]) -> Result<Rig, LabError> {
+        let mut rig = Rig::unlinked(ports, kinds)?;
+        rig.wait_for_links(ports.wait)?;
+        Ok(rig)
+    }
+
+    /// Make the ports: their links come up later ([`Rig::wait_for_links`]).
+    ///
+    /// # Errors
+    /// If a command is refused.
+    pub fn unlinked(ports: &Ports, kinds: &[Vec<Frame>]) -> Result<Rig, LabError> {
         let made = Stack::new(&settings(), Clock::system());
         let (stack, mut workers) = made.map_err(|e| failed("the router", e))?;
         let mut step = || workers.iter_mut().for_each(|worker| _ = worker.step());
         for line in &ports.before {
             change(&stack, line, &mut step)?;
         }
-        let wiring = wire(&stack, ports, !frames.is_empty(), &mut step)?;
-        let kind = |frame: &Frame| {
+        let wiring = wire(&stack, ports, !kinds.is_empty(), &mut step)?;
+        let of_frame = |frame: &Frame| {
             let sources = wiring.sources.iter();
-            sources.map(|source| (*source, frame.clone())).collect()
+            let of_sources = sources.map(|source| (*source, frame.clone()));
+            of_sources.collect::<Vec<_>>()
         };
-        let kinds = frames.iter().map(kind).collect();
+        let kinds = kinds
+            .iter()
+            .map(|kind| kind.iter().flat_map(of_frame).collect());
+        let kinds = kinds.collect();
         let installed = Instruments::install(&stack, kinds, &wiring.sinks, ports.delay);
         let instruments = installed.map_err(|e| failed("the graph", e))?;
         while !stack.settled() {
             step();
         }
         let running = start(workers, ports.core)?;
-        let mut rig = Rig {
+        Ok(Rig {
             instruments,
             stack,
             running,
             ports: wiring.ports,
-        };
-        rig.wait_for_links(ports.wait)?;
-        Ok(rig)
+        })
     }
 
-    /// Send the frame of this number from the next trial on.
-    pub fn choose(&self, frame: u32) {
-        self.instruments.choose(frame);
+    /// Send the frames of this kind from the next trial on.
+    pub fn choose(&self, kind: u32) {
+        self.instruments.choose(kind);
     }
 
     /// Act as the control thread once.
-    fn turn(&self) {
+    pub fn turn(&self) {
         self.stack.processes.run_manual();
         self.stack.settled();
         std::thread::sleep(TURN);
@@ -181,7 +193,11 @@ impl Rig {
         down.next()
     }
 
-    fn wait_for_links(&mut self, most: Duration) -> Result<(), LabError> {
+    /// Wait until all links are up.
+    ///
+    /// # Errors
+    /// If a link does not come up in time.
+    pub fn wait_for_links(&mut self, most: Duration) -> Result<(), LabError> {
         let start = Instant::now();
         while let Some((name, why)) = self.down() {
             if start.elapsed() > most {
@@ -226,11 +242,7 @@ impl Rig {
     /// Receive only, for a time or until `stop`.
     pub fn receive(&mut self, time: Duration, stop: &dyn Fn() -> bool) -> Outcome {
         self.pass(time, |_| stop());
-        self.instruments.outcome(&Offer {
-            rate: None,
-            burst: 1,
-            packets: None,
-        })
+        self.instruments.outcome(&Offer::most())
     }
 
     /// Wait until no packet arrives any more.

@@ -149,6 +149,7 @@ fn frame() -> Result<Frame, LabError> {
         destination: Ipv4Addr::new(20, 0, 0, 1).into(),
         addresses: 1,
         size: 64,
+        vlan: None,
     };
     Frame::new(&spec).map_err(LabError::Argument)
 }
@@ -168,7 +169,7 @@ pub fn run() -> Result<SelfTest, LabError> {
         most_pps: 0.0,
         wrong: 0,
     };
-    let mut rig = Rig::new(&Ports::default(), &[frame()?])?;
+    let mut rig = Rig::new(&Ports::default(), &[vec![frame()?]])?;
     for rate in RATES {
         let what = format!("rate of {rate} packets per second");
         let check = Check::new((what, RATE_ERROR * 100.0, "%"), || {
@@ -201,7 +202,7 @@ fn delayed(test: &mut SelfTest, delay: Duration) -> Result<(), LabError> {
         delay: Some(delay),
         ..Ports::default()
     };
-    let mut rig = Rig::new(&ports, &[frame()?])?;
+    let mut rig = Rig::new(&ports, &[vec![frame()?]])?;
     let wanted = delay.as_secs_f64() * 1e6;
     let what = format!("median latency of a delay line of {wanted} us");
     let check = Check::new((what, TIME_ERROR_US, "us"), || {

@@ -38,14 +38,15 @@ const SETS: [&str; 9] = [
     "placement",
 ];
 
-/// Queries about clocks, counters and threads, and about the graph, which is the same for all configurations.
-const MOMENTS: [&str; 13] = [
+/// Queries about clocks, counters, threads and memory, and about the graph, which is the same for all configurations.
+const MOMENTS: [&str; 14] = [
     "buffers",
     "control-latency",
     "drops",
     "errors",
     "graph",
     "log",
+    "memory",
     "node",
     "pauses",
     "process",

@@ -33,6 +33,30 @@ pub enum GraphError {
     /// No feature arc of this name.
     #[error("no feature arc `{0}`: `show features` lists them")]
     NoArc(String),
+    /// Two feature arcs with one name.
+    #[error("feature arc `{0}` exists already: choose another name")]
+    ArcExists(String),
+    /// A feature arc that is to be removed has a feature.
+    #[error(
+        "feature arc `{arc}` has the feature `{feature}`: remove what brings the feature first"
+    )]
+    ArcInUse {
+        /// The arc.
+        arc: String,
+        /// The feature.
+        feature: String,
+    },
+    /// No number is free for a feature arc.
+    #[error("there are too many feature arcs: {0} is the limit")]
+    TooManyArcs(usize),
+    /// A node has no edge to this node.
+    #[error("node `{node}` has no edge to `{target}`: `show graph` lists its edges")]
+    NoEdge {
+        /// The node.
+        node: String,
+        /// The other node.
+        target: String,
+    },
     /// No feature of this name on the arc.
     #[error("no feature `{feature}` on arc `{arc}`: `show features` lists them")]
     NoFeature {

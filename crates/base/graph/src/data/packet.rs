@@ -47,6 +47,7 @@ impl<'a> PacketView<'a> {
     }
 
     /// The receive interface.
+    #[inline]
     pub fn rx(&self) -> u32 {
         self.frame.words(Col::RX.at())[self.row]
     }
@@ -173,7 +174,7 @@ pub(crate) unsafe fn segment(pool: &Pool, idx: u32) -> &[u8] {
 
 /// Address and length of a row's first segment.
 #[inline(always)]
-fn first_segment(pool: &Pool, frame: &Frame, row: usize) -> (*mut u8, usize) {
+pub(crate) fn first_segment(pool: &Pool, frame: &Frame, row: usize) -> (*mut u8, usize) {
     let place = (frame.words(IDX)[row], frame.words(POS)[row]);
     first_part(pool, place, frame.words(Col::LEN.at())[row] as usize)
 }

@@ -70,6 +70,8 @@ pub(crate) struct ArcEntry {
     pub(crate) consumers: BTreeSet<&'static str>,
     /// Interface -> names of the enabled features.
     pub(crate) enabled: BTreeMap<u32, BTreeSet<&'static str>>,
+    /// The arc was a plugin's, which is gone.
+    pub(crate) is_removed: bool,
 }
 
 impl ArcRegistry {
@@ -89,14 +91,58 @@ impl ArcRegistry {
             features: Vec::new(),
             consumers: BTreeSet::new(),
             enabled: BTreeMap::new(),
+            is_removed: false,
         });
         ArcId((self.arcs.len() - 1) as u8)
+    }
+
+    /// Declare an arc of a plugin: a removed arc of the name gets its number again.
+    pub(crate) fn add_arc(
+        &mut self,
+        name: &'static str,
+        start: &'static str,
+        end: &'static str,
+    ) -> Result<ArcId, GraphError> {
+        if let Some(entry) = self.arcs.iter_mut().find(|a| a.name == name) {
+            if !entry.is_removed {
+                return Err(GraphError::ArcExists(name.to_owned()));
+            }
+            (entry.start, entry.end, entry.is_removed) = (start, end, false);
+        }
+        // The numbers of positions on arcs have 8 bits.
+        if self.arcs.len() > usize::from(u8::MAX) {
+            return Err(GraphError::TooManyArcs(usize::from(u8::MAX) + 1));
+        }
+        Ok(self.declare(name, start, end))
+    }
+
+    /// Remove an arc without features; its number is kept.
+    pub(crate) fn remove_arc(&mut self, name: &str) -> Result<(), GraphError> {
+        let entry = self.find(name)?;
+        if let Some(feature) = entry.features.first() {
+            return Err(GraphError::ArcInUse {
+                arc: name.to_owned(),
+                feature: feature.name.to_owned(),
+            });
+        }
+        entry.is_removed = true;
+        Ok(())
+    }
+
+    /// The number of an arc.
+    pub(crate) fn number(&self, arc: &str) -> Result<ArcId, GraphError> {
+        let at = self
+            .arcs
+            .iter()
+            .position(|a| a.name == arc && !a.is_removed);
+        at.map(|at| ArcId(at as u8))
+            .ok_or_else(|| GraphError::NoArc(arc.to_owned()))
     }
 
     pub(crate) fn find(&mut self, arc: &str) -> Result<&mut ArcEntry, GraphError> {
         self.arcs
             .iter_mut()
-            .find(|a| a.name == arc)
+            .find(|a| a.name == arc && !a.is_removed)
             .ok_or_else(|| GraphError::NoArc(arc.to_owned()))
     }
 
@@ -259,6 +305,23 @@ mod tests {
             3,
             "a refused feature changes nothing"
         );
+    }
+
+    #[test]
+    fn an_arc_comes_and_goes_with_its_number() {
+        let mut book = ArcRegistry::default();
+        let id = book.add_arc("p", "a", "b").unwrap();
+        let twice = book.add_arc("p", "a", "b");
+        assert!(matches!(twice, Err(GraphError::ArcExists(_))));
+        book.add("p", feature("f", &[], &[]), false).unwrap();
+        let used = book.remove_arc("p");
+        assert!(matches!(used, Err(GraphError::ArcInUse { .. })));
+        book.remove("p", "f").unwrap();
+        book.remove_arc("p").unwrap();
+        assert!(matches!(book.find("p"), Err(GraphError::NoArc(_))));
+        assert_ne!(book.add_arc("q", "a", "b").unwrap(), id);
+        assert_eq!(book.add_arc("p", "a", "c").unwrap(), id);
+        assert_eq!(book.find("p").unwrap().end, "c");
     }
 
     #[test]

@@ -62,7 +62,8 @@ impl Engine {
                 features,
             }
         };
-        self.arcs.arcs.iter().map(report).collect()
+        let all = self.arcs.arcs.iter().filter(|arc| !arc.is_removed);
+        all.map(report).collect()
     }
 
     /// Enable or disable a feature on an interface.
@@ -121,7 +122,7 @@ impl Engine {
         if some { self.send_arcs() } else { Ok(()) }
     }
 
-    fn send_arcs(&mut self) -> Result<(), GraphError> {
+    pub(super) fn send_arcs(&mut self) -> Result<(), GraphError> {
         for worker in self.worker_set.iter() {
             let tables = Box::new(self.arcs.tables(|name| self.node(name))?);
             self.send(worker, Box::new(SetArcs { tables }))?;

@@ -8,13 +8,19 @@ use crate::data::frame::Frame;
 use crate::data::ids::NodeId;
 use crate::data::stats::NodeStats;
 use crate::engine::arcs::Feature;
+use crate::engine::changes::Rewire;
 use crate::engine::state::{Baseline, Engine, NodeDefinition, NodeFactory};
+use crate::engine::wired::{KeptNode, Rewiring};
 use crate::node_api::context::{NodeState, RawCx};
+use crate::node_api::drop_node::DROP_NODE;
 use crate::node_api::edges::Nexts;
-use crate::node_api::node::Node;
+use crate::node_api::node::{Node, Source};
+use crate::node_api::stage::{Role, Stage};
+use crate::queues::arcs::ArcId;
 use crate::queues::dispatch::DispatchState;
+use crate::queues::pending_nodes::PendingNodes;
 use crate::queues::trace::TraceRecord;
-use crate::worker::body::Body;
+use crate::worker::body::{Body, NodeBody, SourceBody, StageBody};
 use crate::worker::guarded::{GuardedBody, NodeFault};
 use std::sync::Arc;
 use volley_simd::Level;
@@ -26,34 +32,88 @@ const PANICKED: CounterInfo = CounterInfo {
     text: "packets dropped because the node panicked: `show plugins` has the text, `plugin replace` restores the node",
 };
 
-/// A node of a plugin, before an engine has it. It is made by the plugin's code.
+/// A node, source or stage of a plugin, before an engine has it. It is made by the plugin's code.
 pub struct ForeignNode {
     name: String,
     edges: &'static [&'static str],
     counters: Vec<CounterInfo>,
     columns: Vec<ColumnInfo>,
+    role: Role,
+    frames: usize,
     factory: NodeFactory,
     fault: Arc<NodeFault>,
+}
+
+/// The instance of a worker, with its guard.
+fn guarded<B: Body + 'static>(
+    fault: &Arc<NodeFault>,
+    counters: &[CounterInfo],
+    mut make: impl FnMut(usize) -> B + 'static,
+) -> NodeFactory {
+    // Behind the node's own counters.
+    let (fault, reason) = (fault.clone(), counters.len());
+    Box::new(move |worker| Box::new(GuardedBody::new(|| make(worker), reason, fault.clone())))
 }
 
 impl ForeignNode {
     /// A node. `make` creates the instance of each worker. A panic in `make` or in the node takes the node out: its packets
     /// are dropped for the reason `panicked`.
     pub fn new<N: Node>(name: &str, mut make: impl FnMut(usize) -> N + 'static) -> Self {
+        let make = move |worker| NodeBody::new(make(worker), N::COLUMNS);
+        let texts = (N::Next::EDGES, N::Count::INFO, N::COLUMNS);
+        ForeignNode::of(name, Role::Node, texts, make)
+    }
+
+    /// A source. `make` creates the instance of each worker. A panic takes it out: it is not polled any more.
+    pub fn source<S: Source>(name: &str, mut make: impl FnMut(usize) -> S + 'static) -> Self {
+        let make = move |worker| SourceBody(make(worker));
+        let texts = (S::Next::EDGES, S::Count::INFO, S::COLUMNS);
+        ForeignNode::of(name, Role::Source, texts, make)
+    }
+
+    /// A stage, which holds at most `frames` vectors of packets on each worker. `make` creates the instance of each worker. When
+    /// the stage is replaced, its packets go to the new instance ([`Stage::leave`]); when it is removed, they leave by its first
+    /// edge.
+    pub fn stage<S: Stage>(
+        name: &str,
+        frames: usize,
+        mut make: impl FnMut(usize) -> S + 'static,
+    ) -> Self {
+        let make = move |worker| StageBody(make(worker));
+        let texts = (S::Next::EDGES, S::Count::INFO, S::COLUMNS);
+        ForeignNode {
+            frames,
+            ..ForeignNode::of(name, Role::Stage, texts, make)
+        }
+    }
+
+    fn of<B: Body + 'static>(
+        name: &str,
+        role: Role,
+        (edges, counters, columns): (&'static [&'static str], &[CounterInfo], &[ColumnInfo]),
+        make: impl FnMut(usize) -> B + 'static,
+    ) -> Self {
         let fault = Arc::<NodeFault>::default();
-        let mine = fault.clone();
-        let factory = move |worker| {
-            let fault = mine.clone();
-            Box::new(GuardedBody::new(|| make(worker), N::COLUMNS, fault)) as Box<dyn Body>
-        };
         ForeignNode {
             name: name.to_owned(),
-            edges: N::Next::EDGES,
-            counters: N::Count::INFO.iter().copied().chain([PANICKED]).collect(),
-            columns: N::COLUMNS.to_vec(),
-            factory: Box::new(factory),
+            edges,
+            counters: counters.iter().copied().chain([PANICKED]).collect(),
+            columns: columns.to_vec(),
+            role,
+            frames: 0,
+            factory: guarded(&fault, counters, make),
             fault,
         }
+    }
+
+    /// Vectors of packets that a stage holds at most on each worker: see [`Engine::reserve_frames`].
+    pub fn frames(&self) -> usize {
+        self.frames
+    }
+
+    /// The nodes that its edges lead to.
+    pub fn edges(&self) -> impl Iterator<Item = &str> {
+        self.edges.iter().copied()
     }
 
     /// Name of the node in the graph.
@@ -89,33 +149,179 @@ impl Engine {
         col::check(&node.name, &node.columns, others)
     }
 
-    /// Replace the node of the same name by another one: packets that wait for the node are run by the new one, and none is
-    /// lost. Counters go on when they are the same. An error changes nothing.
+    /// Replace the node of the same name by another one: packets that wait for the node are run by the new one, those that a
+    /// stage holds go to the new one, and none is lost. Counters go on when they are the same. An error changes nothing.
     pub fn replace_foreign(&mut self, node: ForeignNode) -> Result<(), GraphError> {
         self.check_replacement(&node)?;
         let id = self.node(&node.name)?;
         let mut definition = self.foreign(node);
-        let before = &self.defs[id.index()];
+        let before = &mut self.defs[id.index()];
         definition.from_start = before.from_start;
+        definition.built_in = before.built_in.take();
         if before.counters == definition.counters {
             definition.stats = before.stats.clone();
             definition.cleared = before.cleared.clone();
         } else {
-            let (workers, counters) = (self.settings.workers, definition.counters.len());
-            let stats = || Arc::new(NodeStats::new(counters));
-            definition.stats = (0..workers).map(|_| stats()).collect();
-            definition.cleared = vec![Baseline::default(); workers];
+            self.count_from_zero(&mut definition);
         }
+        let (other, done) = self.exchange_definition(id, definition);
+        if done.is_err() {
+            self.defs[id.index()].built_in = other.built_in;
+        }
+        done
+    }
+
+    /// Replace a node of the router by a plugin's node of the same name until [`Engine::restore`]: packets that wait for the node
+    /// are run by the new one. The counters are those of the new node. An error changes nothing.
+    pub fn override_node(&mut self, node: ForeignNode) -> Result<(), GraphError> {
+        self.check_replacement(&node)?;
+        let id = self.node(&node.name)?;
+        let is_overridden = self.defs[id.index()].built_in.is_some();
+        if node.name == DROP_NODE || is_overridden {
+            let why = match is_overridden {
+                true => "a plugin has replaced it already",
+                false => "it ends the graph",
+            };
+            let node = node.name;
+            return Err(GraphError::NotReplaceable { node, why });
+        }
+        let mut definition = self.foreign(node);
+        definition.from_start = self.defs[id.index()].from_start;
+        self.count_from_zero(&mut definition);
+        let (before, done) = self.exchange_definition(id, definition);
+        if done.is_ok() {
+            self.defs[id.index()].built_in = Some(Box::new(before));
+        }
+        done
+    }
+
+    /// Undo [`Engine::override_node`]: the node of the router begins with a new state and its old counters. Without an override
+    /// nothing changes.
+    pub fn restore(&mut self, name: &str) -> Result<(), GraphError> {
+        let id = self.node(name)?;
+        self.room_for_changes()?;
+        let Some(before) = self.defs[id.index()].built_in.take() else {
+            return Ok(());
+        };
+        let (other, done) = self.exchange_definition(id, *before);
+        if done.is_err() {
+            self.defs[id.index()].built_in = Some(Box::new(other));
+        }
+        done
+    }
+
+    /// Gives a definition new counters.
+    fn count_from_zero(&self, definition: &mut NodeDefinition) {
+        let (workers, counters) = (self.settings.workers, definition.counters.len());
+        let stats = || Arc::new(NodeStats::new(counters));
+        definition.stats = (0..workers).map(|_| stats()).collect();
+        definition.cleared = vec![Baseline::default(); workers];
+    }
+
+    /// Give a node another definition, and its workers the instances. Returns the definition that the node does not have now:
+    /// the old one, and after an error the new one.
+    fn exchange_definition(
+        &mut self,
+        id: NodeId,
+        definition: NodeDefinition,
+    ) -> (NodeDefinition, Result<(), GraphError>) {
         let counters = definition.counters;
         let before = std::mem::replace(&mut self.defs[id.index()], definition);
-        if !self.channels.is_empty()
-            && let Err(error) = self.send_node(id)
-        {
-            self.defs[id.index()] = before;
-            return Err(error);
+        if !self.channels.is_empty() {
+            let sent = match before.role {
+                Role::Stage => self.send_for_stage(id, Some(id)),
+                Role::Node | Role::Source => self.send_node(id),
+            };
+            if let Err(error) = sent {
+                let refused = std::mem::replace(&mut self.defs[id.index()], before);
+                return (refused, Err(error));
+            }
         }
         self.ignored.learn(id, counters);
+        (before, Ok(()))
+    }
+
+    /// Send the instance that takes the place of a stage. The packets that the stage holds go to `heir`, or by its first edge
+    /// through the old graph.
+    pub(super) fn send_for_stage(
+        &mut self,
+        id: NodeId,
+        heir: Option<NodeId>,
+    ) -> Result<(), GraphError> {
+        self.targets(id)?;
+        self.room_for_changes()?;
+        for worker in self.worker_set.iter() {
+            let pending = PendingNodes::new(self.order()?);
+            let mut node = self.node_change(id, worker)?;
+            (node.leaves, node.heir) = (true, heir);
+            let rewire = Rewire {
+                nodes: vec![node],
+                edges: Vec::new(),
+                pending,
+            };
+            self.send(worker, Box::new(rewire))?;
+        }
         Ok(())
+    }
+
+    /// Let an edge of a node lead to another node, between two vectors. Nodes that choose their successor at run time are not
+    /// concerned. An error changes nothing.
+    pub fn redirect(&mut self, node: &str, from: &str, to: &str) -> Result<(), GraphError> {
+        let edges = self.defs[self.node(node)?.index()].edges;
+        if !edges.contains(&from) {
+            return Err(GraphError::NoEdge {
+                node: node.to_owned(),
+                target: from.to_owned(),
+            });
+        }
+        let target = |edge: &&str| if *edge == from { to } else { edge }.to_owned();
+        let keep = KeptNode {
+            name: node.to_owned(),
+            to: node.to_owned(),
+            targets: edges.iter().map(target).collect(),
+        };
+        self.rewire(Rewiring {
+            keep: vec![keep],
+            ..Rewiring::default()
+        })
+    }
+
+    /// Declare a feature arc whose texts may be unmapped. An error if there is an arc of this name.
+    pub fn add_foreign_arc(
+        &mut self,
+        name: &str,
+        start: &str,
+        end: &str,
+    ) -> Result<ArcId, GraphError> {
+        let kept = &mut self.kept_texts;
+        let [name, start, end] = [name, start, end].map(|text| kept.text(text));
+        self.arcs.add_arc(name, start, end)
+    }
+
+    /// The number of an arc of [`Engine::add_foreign_arc`], whose start and end become these.
+    pub fn foreign_arc(&mut self, name: &str, start: &str, end: &str) -> Result<ArcId, GraphError> {
+        let kept = &mut self.kept_texts;
+        let [start, end] = [start, end].map(|text| kept.text(text));
+        let entry = self.arcs.find(name)?;
+        let before = (entry.start, entry.end);
+        (entry.start, entry.end) = (start, end);
+        let id = self.arcs.number(name)?;
+        if before.1 != end
+            && let Err(error) = self.send_arcs()
+        {
+            // The end may be no node: with it, no arc could change any more.
+            let entry = self.arcs.find(name)?;
+            (entry.start, entry.end) = before;
+            return Err(error);
+        }
+        Ok(id)
+    }
+
+    /// Remove an arc of [`Engine::add_foreign_arc`] without features. Its number stays its own: packets may carry it.
+    pub fn remove_foreign_arc(&mut self, name: &str) -> Result<(), GraphError> {
+        self.room_for_changes()?;
+        self.arcs.remove_arc(name)?;
+        self.send_arcs()
     }
 
     /// Make a plugin's node available as a feature of an arc: as [`Engine::add_feature`] and [`Engine::add_consumer`].
@@ -134,6 +340,7 @@ impl Engine {
         NodeDefinition {
             counters: kept.counters(&node.counters),
             columns: node.columns.iter().map(|it| kept.column(it)).collect(),
+            role: node.role,
             ..NodeDefinition::new(&node.name, kept.list(node.edges), node.factory)
         }
     }

@@ -262,9 +262,13 @@ impl Engine {
         self.check_no_edge_to(name)?;
         self.room_for_changes()?;
         self.by_name.remove(name);
+        let is_stage = self.role(id) == Role::Stage;
         self.retire(id);
         if !self.channels.is_empty() {
-            self.send_node(id)?;
+            match is_stage {
+                true => self.send_for_stage(id, None)?,
+                false => self.send_node(id)?,
+            }
         }
         self.leave(id);
         Ok(())
@@ -274,6 +278,7 @@ impl Engine {
     pub(super) fn retire(&mut self, id: NodeId) {
         let def = &mut self.defs[id.index()];
         (def.removed, def.edges, def.role) = (true, &[], Role::Node);
+        def.built_in = None;
         def.columns.clear();
         let (tables, ignored) = (self.drop_tables.clone(), self.ignored.clone());
         def.factory = Box::new(move |w| {

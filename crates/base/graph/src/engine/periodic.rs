@@ -3,7 +3,7 @@
 use crate::engine::process::{ProcessInfo, Processes, Watch};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A task that runs periodically on the control thread.
 pub trait PeriodicTask: 'static {
@@ -17,12 +17,16 @@ pub trait PeriodicTask: 'static {
     fn run(&mut self);
 }
 
+/// A next run that is later by less than this is on time: computing the time takes time.
+const ON_TIME: Duration = Duration::from_millis(1);
+
 /// Runs a task. The process ends when this value is dropped.
 pub struct PeriodicRunner<T> {
     task: Rc<RefCell<T>>,
     processes: Processes,
     watch: Option<Watch>,
-    runs: Rc<Cell<bool>>,
+    /// The time of the next run; none: the process has ended.
+    next: Rc<Cell<Option<Instant>>>,
 }
 
 impl<T: PeriodicTask> PeriodicRunner<T> {
@@ -32,7 +36,7 @@ impl<T: PeriodicTask> PeriodicRunner<T> {
             task: Rc::new(RefCell::new(task)),
             processes: processes.clone(),
             watch: None,
-            runs: Rc::default(),
+            next: Rc::default(),
         }
     }
 
@@ -48,13 +52,26 @@ impl<T: PeriodicTask> PeriodicRunner<T> {
         result
     }
 
-    /// Start the process if the task has work. Call it after every change that may give the task work.
+    /// Start the process if the task has work before the next run. Call it after every change that may give the task work.
     pub fn schedule(&mut self) {
-        if self.runs.get() || self.task.borrow().next_run_in().is_none() {
+        let now = Instant::now();
+        // A task that runs now is asked afterwards.
+        let Ok(task) = self.task.try_borrow() else {
+            return;
+        };
+        let Some(wait) = task.next_run_in() else {
+            return;
+        };
+        drop(task);
+        if self
+            .next
+            .get()
+            .is_some_and(|next| next <= now + wait + ON_TIME)
+        {
             return;
         }
-        self.runs.set(true);
-        let (weak, runs) = (Rc::downgrade(&self.task), self.runs.clone());
+        self.next.set(Some(now));
+        let (weak, next) = (Rc::downgrade(&self.task), self.next.clone());
         let turn = move || {
             let task = weak.upgrade()?;
             let mut task = task.try_borrow_mut().ok()?;
@@ -63,7 +80,7 @@ impl<T: PeriodicTask> PeriodicRunner<T> {
         };
         self.watch = Some(self.processes.every(T::PROCESS, move || {
             let span = turn();
-            runs.set(span.is_some());
+            next.set(span.map(|span| Instant::now() + span));
             span
         }));
     }
@@ -86,6 +103,44 @@ mod tests {
         fn run(&mut self) {
             self.0 -= 1;
         }
+    }
+
+    /// A task whose next run may come nearer.
+    struct Alarm(Duration, u32);
+
+    impl PeriodicTask for Alarm {
+        const PROCESS: ProcessInfo = Countdown::PROCESS;
+        fn next_run_in(&self) -> Option<Duration> {
+            Some(self.0)
+        }
+        fn run(&mut self) {
+            self.1 += 1;
+        }
+    }
+
+    #[test]
+    fn work_that_is_due_earlier_does_not_wait_for_the_next_run() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        let local = tokio::task::LocalSet::new();
+        local.block_on(&runtime, async {
+            let hour = Duration::from_secs(3600);
+            let mut runner = PeriodicRunner::new(&Processes::default(), Alarm(hour, 0));
+            let runs = |r: &PeriodicRunner<Alarm>| r.task().borrow().1;
+            runner.schedule();
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert_eq!(runs(&runner), 1);
+            runner.schedule();
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert_eq!(runs(&runner), 1, "nothing is due earlier");
+            runner.task().borrow_mut().0 = Duration::from_millis(100);
+            runner.schedule();
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert!(runs(&runner) > 5, "{}", runs(&runner));
+        });
     }
 
     #[test]

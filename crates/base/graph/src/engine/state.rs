@@ -75,6 +75,8 @@ pub(crate) struct NodeDefinition {
     pub(super) factory: NodeFactory,
     pub(super) stats: Vec<Arc<NodeStats>>,
     pub(super) cleared: Vec<Baseline>,
+    /// The node of the router that a plugin's node has replaced.
+    pub(super) built_in: Option<Box<NodeDefinition>>,
 }
 
 impl NodeDefinition {
@@ -91,6 +93,7 @@ impl NodeDefinition {
             factory,
             stats: Vec::new(),
             cleared: Vec::new(),
+            built_in: None,
         }
     }
 }

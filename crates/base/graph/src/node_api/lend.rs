@@ -3,7 +3,7 @@
 
 use crate::data::col::Col;
 use crate::data::frame::Frame;
-use crate::data::packet::{Packet, PacketView};
+use crate::data::packet::{Packet, PacketView, first_segment};
 use crate::node_api::context::RawCx;
 use crate::node_api::edges::Nexts;
 use crate::node_api::vector::Vector;
@@ -61,6 +61,17 @@ impl LentPackets {
             frame: &mut self.frame,
             row,
         }
+    }
+
+    /// The first segment of a packet from its current position, to be changed: as [`Packet::bytes_mut`], for loops over packets.
+    ///
+    /// # Panics
+    /// When there is no such row.
+    #[inline(always)]
+    pub fn bytes_mut(&mut self, row: usize) -> &mut [u8] {
+        let (at, n) = first_segment(&self.pool, &self.frame, row);
+        // SAFETY: the frame owns the buffer and is borrowed exclusively; the segment is inside its slot.
+        unsafe { std::slice::from_raw_parts_mut(at, n) }
     }
 
     /// A column, one word for each packet. It has stale words unless an earlier node filled it.

@@ -15,7 +15,7 @@ use crate::queues::arcs::ArcId;
 use crate::queues::dispatch::DispatchState;
 use std::marker::PhantomData;
 use volley_buf::{META, POS_MAX, Pool, READABLE};
-use volley_simd::{Bits, Isa, all_equal, bytes_read, or_all, prefetch};
+use volley_simd::{Isa, all_equal, bytes_read, or_all, prefetch};
 
 /// Proof that every row of a vector was sent, held or freed.
 #[must_use = "a node returns what the sending verb gave it"]
@@ -37,6 +37,64 @@ pub struct Vector<'a, I: Isa, X: Nexts> {
     pub(crate) raw: &'a RawCx<'a>,
     pub(crate) isa: I,
     pub(crate) next: PhantomData<X>,
+}
+
+// Functions that all nodes share: each node with its own copy would make the program hundreds of kilobytes larger.
+
+/// Drops the rows whose code in `verdict` is not 0. `counted` counts a packet of a code and returns the reason's number; `edge` is the
+/// edge of a code.
+#[inline(never)]
+fn drop_rows<I: Isa>(
+    isa: I,
+    dispatch: &mut DispatchState,
+    frame: &mut Frame,
+    verdict: &Column,
+    (counted, edge): (&mut dyn FnMut(u32) -> u32, &dyn Fn(u32) -> NodeId),
+) {
+    let n = frame.n;
+    let codes = verdict.words(n);
+    let stay = isa.rows_equal(codes, 0);
+    let leave = stay.inverted();
+    frame.make_valid(Col::ERR, 0);
+    let (mut first, mut one) = (None, true);
+    for row in leave.iter() {
+        let code = codes[row];
+        frame.cols[Col::ERR.at()].words_mut(n)[row] = counted(code);
+        let edge = edge(code);
+        one &= *first.get_or_insert(edge) == edge;
+    }
+    match first {
+        Some(edge) if one => dispatch.push_set(isa, edge, frame, &leave),
+        _ => {
+            for row in leave.iter() {
+                dispatch.push_row(edge(codes[row]), frame, row);
+            }
+        }
+    }
+    frame.valid &= !Col::ERR.bit();
+    frame.retain_rows(isa, &stay);
+}
+
+/// Sends the rows whose mark is not 0 to a node.
+#[inline(never)]
+fn divert_rows<I: Isa>(
+    isa: I,
+    dispatch: &mut DispatchState,
+    frame: &mut Frame,
+    marks: &Column,
+    node: NodeId,
+) {
+    let stay = isa.rows_equal(marks.words(frame.n), 0);
+    dispatch.push_set(isa, node, frame, &stay.inverted());
+    frame.retain_rows(isa, &stay);
+}
+
+/// Sends each row to the node that `targets` names.
+#[inline(never)]
+fn split_rows<I: Isa>(isa: I, dispatch: &mut DispatchState, frame: Box<Frame>, targets: Column) {
+    let n = frame.n;
+    dispatch.split(isa, frame, targets.words(n), |code| NodeId(code as u16));
+    dispatch.targets = targets;
 }
 
 /// The destination of a packet in [`Vector::each_to`].
@@ -367,6 +425,14 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         }
     }
 
+    /// The position that all packets have in their buffers; none where positions differ, or packets have several buffers.
+    #[inline(always)]
+    pub fn same_position(&self) -> Option<usize> {
+        let words = self.frame.words(POS);
+        let first = *words.first()?;
+        (first & CHAINED == 0 && all_equal(words)).then_some(first as usize)
+    }
+
     /// Advance every packet's position by `bytes`.
     #[inline(always)]
     pub fn advance(&mut self, bytes: u32) {
@@ -424,33 +490,22 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn drop_rows<C: Counters>(&mut self, cx: &Cx<'_, C>, verdict: &Column, route: impl Fn(C) -> X) {
-        let n = self.frame.n;
-        let codes = verdict.words(n);
-        let stay = self.isa.rows_equal(codes, 0);
-        let leave = stay.inverted();
-        self.frame.make_valid(Col::ERR, 0);
-        let edge = |code| self.raw.edges[route(C::from_code(code)).index()];
-        let (mut first, mut one) = (None, true);
-        for row in leave.iter() {
-            let counter = C::from_code(codes[row]);
+        let raw = self.raw;
+        let edge = |code| raw.edges[route(C::from_code(code)).index()];
+        let mut counted = |code| {
+            let counter = C::from_code(code);
             cx.count(counter, 1);
-            self.frame.cols[Col::ERR.at()].words_mut(n)[row] =
-                self.raw.node.reason(counter.index());
-            let edge = edge(codes[row]);
-            one &= *first.get_or_insert(edge) == edge;
-        }
-        match first {
-            Some(edge) if one => self.dispatch.push_set(self.isa, edge, &self.frame, &leave),
-            _ => {
-                for row in leave.iter() {
-                    self.dispatch.push_row(edge(codes[row]), &self.frame, row);
-                }
-            }
-        }
-        self.frame.valid &= !Col::ERR.bit();
-        self.keep(&stay);
+            raw.node.reason(counter.index())
+        };
+        drop_rows(
+            self.isa,
+            self.dispatch,
+            &mut self.frame,
+            verdict,
+            (&mut counted, &edge),
+        );
     }
 
     /// Send packets whose mark is not 0 to edge `next`; the others stay, in order. When all marks are 0, this costs one pass
@@ -458,16 +513,9 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     #[inline(always)]
     pub fn divert(&mut self, marks: &Column, next: X) {
         if or_all(marks.words(self.frame.n)) != 0 {
-            self.divert_rows(marks, next);
+            let edge = self.raw.edges[next.index()];
+            divert_rows(self.isa, self.dispatch, &mut self.frame, marks, edge);
         }
-    }
-
-    #[inline(never)]
-    fn divert_rows(&mut self, marks: &Column, next: X) {
-        let stay = self.isa.rows_equal(marks.words(self.frame.n), 0);
-        let (edge, leave) = (self.raw.edges[next.index()], stay.inverted());
-        self.dispatch.push_set(self.isa, edge, &self.frame, &leave);
-        self.keep(&stay);
     }
 
     /// Drop every packet for one reason, to edge `drop`.
@@ -477,12 +525,6 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         let reason = self.raw.node.reason(counter.index());
         self.column_mut(Col::ERR).fill(reason);
         self.send_all(drop)
-    }
-
-    /// Keep only the rows of `set`.
-    #[inline(always)]
-    fn keep(&mut self, set: &Bits) {
-        self.frame.retain_rows(self.isa, set);
     }
 
     /// The node of an edge: for [`Vector::replicate`].
@@ -618,13 +660,9 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         self.leave_by(targets)
     }
 
+    #[inline(always)]
     fn leave_by(self, targets: Column) -> Consumed {
-        let n = self.frame.n;
-        self.dispatch
-            .split(self.isa, self.frame, targets.words(n), |code| {
-                NodeId(code as u16)
-            });
-        self.dispatch.targets = targets;
+        split_rows(self.isa, self.dispatch, self.frame, targets);
         Consumed(())
     }
 
@@ -655,12 +693,8 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
             marks.words_mut(n)[row] = u32::from(!keep(&mut packet));
         }
         if or_all(marks.words(n)) != 0 {
-            let stay = self.isa.rows_equal(marks.words(n), 0);
-            for row in stay.inverted().iter() {
-                self.dispatch
-                    .push_row(self.raw.edges[drop.index()], &self.frame, row);
-            }
-            self.keep(&stay);
+            let edge = self.raw.edges[drop.index()];
+            divert_rows(self.isa, self.dispatch, &mut self.frame, &marks, edge);
         }
         self.dispatch.targets = marks;
     }

@@ -1,15 +1,14 @@
 //! A node whose panic takes out the node and not the worker: a plugin's. The guard is compiled with the node, so that no
 //! panic crosses from the plugin's code into the router's.
 
-use crate::data::col::ColumnInfo;
 use crate::data::column::Column;
-use crate::data::counters::Counters;
 use crate::data::frame::Frame;
+use crate::data::ids::NodeId;
 use crate::data::lost::{self, panic_text};
 use crate::node_api::context::RawCx;
-use crate::node_api::node::Node;
 use crate::queues::dispatch::DispatchState;
-use crate::worker::body::{Body, NodeBody};
+use crate::queues::wakeup::WakeConditions;
+use crate::worker::body::Body;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -38,31 +37,26 @@ impl NodeFault {
     }
 }
 
-/// Adapter of a [`Node`] with a guard.
-pub(crate) struct GuardedBody<N> {
+/// Adapter of the body of a node, source or stage with a guard.
+pub(crate) struct GuardedBody<B> {
     /// None where the instance could not be made.
-    body: Option<NodeBody<N>>,
+    body: Option<B>,
     fault: Arc<NodeFault>,
     /// The counter of the packets that are dropped because the node is out.
     reason: usize,
 }
 
-impl<N: Node> GuardedBody<N> {
-    /// The instance that `make` returns.
-    pub(crate) fn new(
-        make: impl FnOnce() -> N,
-        columns: &[ColumnInfo],
-        fault: Arc<NodeFault>,
-    ) -> Self {
+impl<B: Body> GuardedBody<B> {
+    /// The instance that `make` returns. `reason` is the number of the counter of packets that are dropped.
+    pub(crate) fn new(make: impl FnOnce() -> B, reason: usize, fault: Arc<NodeFault>) -> Self {
         let made = catch_unwind(AssertUnwindSafe(make));
         let body = match made {
-            Ok(node) => Some(NodeBody::new(node, columns)),
+            Ok(body) => Some(body),
             Err(payload) => {
                 fault.set(payload);
                 None
             }
         };
-        let reason = <N::Count as Counters>::INFO.len();
         GuardedBody {
             body,
             fault,
@@ -93,7 +87,7 @@ impl<N: Node> GuardedBody<N> {
         cx: &RawCx<'_>,
         dispatch: &mut DispatchState,
         frame: Box<Frame>,
-        run: impl FnOnce(&mut NodeBody<N>, &mut DispatchState, Box<Frame>),
+        run: impl FnOnce(&mut B, &mut DispatchState, Box<Frame>),
     ) {
         let is_out = self.fault.is_out.load(Relaxed);
         let Some(body) = self.body.as_mut().filter(|_| !is_out) else {
@@ -104,9 +98,39 @@ impl<N: Node> GuardedBody<N> {
             self.fell(cx, dispatch, payload);
         }
     }
+
+    /// What the body answers; `otherwise` where the node is out, or panics now.
+    fn ask<R>(&self, otherwise: R, question: impl FnOnce(&B) -> R) -> R {
+        let is_out = self.fault.is_out.load(Relaxed);
+        let Some(body) = self.body.as_ref().filter(|_| !is_out) else {
+            return otherwise;
+        };
+        match catch_unwind(AssertUnwindSafe(|| question(body))) {
+            Ok(answer) => answer,
+            Err(payload) => {
+                self.fault.set(payload);
+                otherwise
+            }
+        }
+    }
+
+    /// As [`GuardedBody::ask`], for a change.
+    fn tell<R>(&mut self, otherwise: R, change: impl FnOnce(&mut B) -> R) -> R {
+        let is_out = self.fault.is_out.load(Relaxed);
+        let Some(body) = self.body.as_mut().filter(|_| !is_out) else {
+            return otherwise;
+        };
+        match catch_unwind(AssertUnwindSafe(|| change(body))) {
+            Ok(answer) => answer,
+            Err(payload) => {
+                self.fault.set(payload);
+                otherwise
+            }
+        }
+    }
 }
 
-impl<N: Node> Body for GuardedBody<N> {
+impl<B: Body> Body for GuardedBody<B> {
     #[inline]
     fn run(
         &mut self,
@@ -127,8 +151,19 @@ impl<N: Node> Body for GuardedBody<N> {
         });
     }
 
-    fn poll(&mut self, _: Level, _: &RawCx<'_>, _: &mut DispatchState) -> usize {
-        0
+    fn poll(&mut self, level: Level, cx: &RawCx<'_>, dispatch: &mut DispatchState) -> usize {
+        let is_out = self.fault.is_out.load(Relaxed);
+        let Some(body) = self.body.as_mut().filter(|_| !is_out) else {
+            return 0;
+        };
+        let lanes = &mut *dispatch;
+        match catch_unwind(AssertUnwindSafe(|| body.poll(level, cx, lanes))) {
+            Ok(packets) => packets,
+            Err(payload) => {
+                self.fell(cx, dispatch, payload);
+                0
+            }
+        }
     }
 
     fn note(&self, cx: &RawCx<'_>, dispatch: &DispatchState, frame: &Frame) {
@@ -138,9 +173,50 @@ impl<N: Node> Body for GuardedBody<N> {
             self.fault.set(payload);
         }
     }
+
+    fn keeps_order(&self) -> bool {
+        self.ask(false, B::keeps_order)
+    }
+
+    fn can_exit(&self) -> bool {
+        self.ask(true, B::can_exit)
+    }
+
+    fn is_vacant(&self) -> bool {
+        self.ask(true, B::is_vacant)
+    }
+
+    fn is_holding(&self) -> bool {
+        self.ask(false, B::is_holding)
+    }
+
+    /// Also of a node that is out: what it holds must not be lost.
+    fn leave(&mut self, node: NodeId, dispatch: &mut DispatchState, next: NodeId) {
+        let Some(body) = &mut self.body else { return };
+        let lanes = &mut *dispatch;
+        let left = catch_unwind(AssertUnwindSafe(|| body.leave(node, lanes, next)));
+        if let Err(payload) = left {
+            self.fault.set(payload);
+            for frame in lost::take() {
+                dispatch.push_frame(dispatch.drop_node, frame);
+            }
+        }
+    }
+
+    fn may_sleep(&self, now_ns: u64, idle_ns: u64) -> bool {
+        self.ask(true, |body| body.may_sleep(now_ns, idle_ns))
+    }
+
+    fn arm(&mut self, rest: &mut WakeConditions) -> bool {
+        self.tell(true, |body| body.arm(rest))
+    }
+
+    fn wake(&mut self) {
+        self.tell((), B::wake);
+    }
 }
 
-impl<N> Drop for GuardedBody<N> {
+impl<B> Drop for GuardedBody<B> {
     fn drop(&mut self) {
         let body = self.body.take();
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(body))) {

@@ -20,7 +20,9 @@
 //! writer's pointer, then slot: both sides have a sequentially consistent fence there.
 
 mod domain;
+mod grace;
 mod snap;
 
 pub use domain::{Domain, Guard, Reader};
+pub use grace::GracePeriod;
 pub use snap::{Publisher, Snap};

@@ -206,12 +206,27 @@ async fn configuration(
     })
 }
 
+/// Does work on a helper thread.
+async fn elsewhere<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Failure> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(Failure::new)
+}
+
 /// Runs one line.
 async fn exec(ask: &Ask, backend: &dyn Backend) -> Result<Answer, Failure> {
     let data = ask.json;
     let Command { action, pipes } = parse_line(&ask.line)?;
     let wants_json = pipes.contains(&Pipe::Json);
     let mut failure = None;
+    let written = move |text: &dyn Fn() -> String, value: Option<serde_json::Value>| {
+        let text = match &value {
+            Some(value) if wants_json => format!("{value:#}\n"),
+            _ => text(),
+        };
+        (text, value.filter(|_| data))
+    };
     let (text, value) = match action {
         Action::Nothing => return Ok(Answer::default()),
         Action::Builtin(Builtin::Help(words)) => (reference::listing(&words), None),
@@ -223,7 +238,7 @@ async fn exec(ask: &Ask, backend: &dyn Backend) -> Result<Answer, Failure> {
             let done = backend.transact(vec![*request]).await;
             let applied = done.map_err(|(_, error)| Failure::new(error))?;
             let value = serde_json::to_value(&applied).ok();
-            (render::applied(&applied), value)
+            written(&|| render::applied(&applied), value)
         }
         Action::Config(action) => {
             let reply = configuration(action, ask.text.as_deref(), backend).await;
@@ -232,29 +247,32 @@ async fn exec(ask: &Ask, backend: &dyn Backend) -> Result<Answer, Failure> {
             let wanted = data || wants_json;
             let write = move || {
                 let value = wanted.then(|| serde_json::to_value(&reply).ok());
-                (render::config(&reply), value.flatten())
+                written(&|| render::config(&reply), value.flatten())
             };
-            let written = tokio::task::spawn_blocking(write).await;
-            written.map_err(Failure::new)?
+            elsewhere(write).await?
         }
         Action::Query(query, view) => {
             let reply = backend.query(query).await.map_err(Failure::new)?;
-            let value = (data || wants_json).then(|| reply.json());
             // In data, the failure of a run is a separate field; in text, the text reports it.
             failure = data.then(|| reply.failure()).flatten();
-            (reply.text(view), value)
+            let wanted = data || wants_json;
+            let is_large = reply.is_large();
+            let write = move || {
+                let value = wanted.then(|| reply.json());
+                written(&|| reply.text(view), value)
+            };
+            match is_large {
+                true => elsewhere(write).await?,
+                false => write(),
+            }
         }
-    };
-    let text = match &value {
-        Some(value) if wants_json => format!("{value:#}\n"),
-        _ => text,
     };
     let length = text.len();
     let filter = move || pipes.iter().fold(text, |text, pipe| pipe.run(&text));
     let text = by_length(length, filter).await.map_err(Failure::new)?;
     Ok(Answer {
         text,
-        data: value.filter(|_| data),
+        data: value,
         error: failure.map(Failure::new),
         ..Answer::default()
     })

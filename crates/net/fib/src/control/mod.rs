@@ -4,10 +4,13 @@
 
 mod batch;
 mod convert;
+mod listing;
 mod load;
 mod own;
 mod reply;
 mod warn;
+
+pub use listing::{CounterList, Listing, RouteList};
 
 use crate::path::PathTarget;
 use crate::route_batch::RouteBatch;

@@ -2,79 +2,32 @@
 
 use crate::path::RouteSource;
 use std::net::IpAddr;
-use volley_model::{ModelError, ObjectKind};
+use volley_model::ModelError;
 
+use super::listing::Listing;
 use crate::dataplane::DpoKind;
 use crate::family::{Af, Prefix, V4, V6};
 use crate::show::{
     AbsentPrefix, FibBucket, FibCounters, FibPath, FibReply, FibRoute, FibSelect, FibTable,
-    LengthCount, RouteCounterRow, RouteCountersReply, ShowFib, ShowRouteCounters, ShowTables,
-    TableRow, TablesReply,
+    LengthCount, RouteCountersReply, ShowFib, ShowRouteCounters, ShowTables, TableRow, TablesReply,
 };
 use crate::source::{Bucket, Fib, Neighbor, PathState, Shown, Side, Via};
 
 impl Fib {
     /// Reply to `show ip fib`.
     pub fn routes_shown(&self, asked: &ShowFib) -> Result<FibReply, ModelError> {
-        let (table, select, limit) = (asked.table, asked.select(), asked.limit);
-        match asked.family() {
-            Af::V4 => self.fib_reply::<V4>(table, select, limit),
-            Af::V6 => self.fib_reply::<V6>(table, select, limit),
-        }
+        Ok(self.whole(self.route_list(asked)?))
     }
 
-    fn fib_reply<F: Side>(
-        &self,
-        table: Option<u32>,
-        select: FibSelect,
-        limit: Option<u64>,
-    ) -> Result<FibReply, ModelError> {
-        let numbers = match table {
-            Some(number) => vec![number],
-            None => self.numbers(F::AF),
-        };
-        let mut reply = FibReply::default();
-        let mut room = limit.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
-        for number in numbers {
-            let index = self.table_index(F::AF, number);
-            let index = self.model_result(index)?;
-            let mut out = self.table_head::<F>(number, index);
-            let mut prefixes = self.selected::<F>(index, select);
-            if let (FibSelect::Exact(asked), true) = (select, prefixes.is_empty()) {
-                (prefixes, out.absent) = self.around::<F>(index, asked);
-            }
-            let one = matches!(select, FibSelect::Exact(_) | FibSelect::Match(_));
-            if one && prefixes.is_empty() {
-                continue;
-            }
-            let shown = prefixes.len().min(room);
-            room -= shown;
-            reply.more += (prefixes.len() - shown) as u64;
-            let routes = prefixes[..shown]
-                .iter()
-                .filter_map(|p| self.show(index, *p));
-            out.routes = routes.filter_map(|r| self.fib_route(number, &r)).collect();
-            reply.tables.push(out);
-        }
-        let asked = match select {
-            FibSelect::Exact(prefix) => prefix.to_string(),
-            FibSelect::Match(address) => address.to_string(),
-            _ => return Ok(reply),
-        };
-        if reply.tables.is_empty() {
-            let place = table.map_or("any table".to_owned(), |number| format!("table {number}"));
-            let what = format!("route to {asked} in {place}: packets to it are dropped");
-            return Err(ModelError::not_found::<String>(
-                ObjectKind::Object,
-                what,
-                [],
-            ));
-        }
-        Ok(reply)
+    /// A list that is read in one step.
+    fn whole<L: Listing>(&self, mut list: L) -> L::Reply {
+        list.sort();
+        while list.read(self, usize::MAX) {}
+        list.reply()
     }
 
     /// The route that covers a prefix without a route, and the number of longer prefixes inside the prefix.
-    fn around<F: Side>(
+    pub(super) fn around<F: Side>(
         &self,
         index: u32,
         asked: volley_model::Prefix,
@@ -104,9 +57,13 @@ impl Fib {
         (cover, absent)
     }
 
-    fn selected<F: Side>(&self, index: u32, select: FibSelect) -> Vec<Prefix<F>> {
+    /// The prefixes of a table that were requested, in no order.
+    pub(super) fn selected<F: Side>(&self, index: u32, select: FibSelect) -> Vec<Prefix<F>> {
         let found = match select {
-            FibSelect::All => return self.prefixes(index),
+            FibSelect::All => {
+                let routes = self.table::<F>(index).map(|table| table.routes.iter());
+                return routes.into_iter().flatten().map(|route| route.0).collect();
+            }
             FibSelect::Summary => None,
             FibSelect::Exact(p) => {
                 F::number(p.addr()).and_then(|a| self.show::<F>(index, Prefix::around(a, p.len())))
@@ -116,7 +73,7 @@ impl Fib {
         found.into_iter().map(|r| r.prefix).collect()
     }
 
-    fn table_head<F: Side>(&self, number: u32, index: u32) -> FibTable {
+    pub(super) fn table_head<F: Side>(&self, number: u32, index: u32) -> FibTable {
         let mut out = FibTable {
             family: F::AF,
             table: number,
@@ -134,7 +91,7 @@ impl Fib {
         out
     }
 
-    fn fib_route<F: Side>(&self, number: u32, route: &Shown<F>) -> Option<FibRoute> {
+    pub(super) fn fib_route<F: Side>(&self, number: u32, route: &Shown<F>) -> Option<FibRoute> {
         let prefix = route.prefix;
         let path = |p: &PathState| FibPath {
             target: self.target(F::AF, number, p.path.via),
@@ -194,30 +151,7 @@ impl Fib {
 
     /// Reply to `show ip route-counters`.
     pub fn route_counters(&self, asked: &ShowRouteCounters) -> RouteCountersReply {
-        let mut routes = Vec::new();
-        if asked.family != Some(Af::V6) {
-            self.counter_rows::<V4>(&mut routes);
-        }
-        if asked.family != Some(Af::V4) {
-            self.counter_rows::<V6>(&mut routes);
-        }
-        RouteCountersReply { routes }
-    }
-
-    fn counter_rows<F: Side>(&self, out: &mut Vec<RouteCounterRow>) {
-        for number in self.numbers(F::AF) {
-            let index = self.table_index(F::AF, number);
-            let counted = index.map(|index| self.counted_routes::<F>(index));
-            for (prefix, count) in counted.unwrap_or_default() {
-                let prefix = volley_model::Prefix::masked(F::ip(prefix.addr()), prefix.len());
-                out.extend(prefix.ok().map(|prefix| RouteCounterRow {
-                    prefix,
-                    table: number,
-                    packets: count.packets,
-                    bytes: count.bytes,
-                }));
-            }
-        }
+        self.whole(self.counter_list(asked))
     }
 
     fn table_rows<F: Side>(&self, out: &mut Vec<TableRow>) {

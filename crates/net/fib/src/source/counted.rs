@@ -48,14 +48,14 @@ impl<F: Family> Counted<F> {
         self.0.is_empty()
     }
 
-    /// The counted routes of a table, in order.
-    pub fn routes(&self, routes: &Routes<F>) -> Vec<Prefix<F>> {
-        let prefixes = self.0.iter();
-        let prefixes = prefixes.flat_map(|(prefix, longer)| inside(routes, *prefix, *longer));
-        let mut all: Vec<_> = prefixes.collect();
-        all.sort_unstable();
-        all.dedup();
-        all
+    /// Whether the routes of all prefixes inside one of the prefixes are counted too.
+    pub fn has_longer(&self) -> bool {
+        self.0.values().any(|longer| *longer)
+    }
+
+    /// The marked prefixes, in no order.
+    pub fn prefixes(&self) -> impl Iterator<Item = Prefix<F>> {
+        self.0.keys().copied()
     }
 }
 

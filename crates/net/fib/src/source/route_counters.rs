@@ -136,17 +136,36 @@ impl Fib {
         counters.is_on().then(|| (counters.count(leaf), routes))
     }
 
-    /// The counted routes of a table: prefix and count.
-    pub fn counted_routes<F: Side>(&self, index: u32) -> Vec<(Prefix<F>, RouteCount)> {
+    /// The prefixes of the counted routes of a table, in no order. Takes some nanoseconds for each route of the table.
+    pub(crate) fn counted_prefixes<F: Side>(&self, index: u32) -> Vec<Prefix<F>> {
         let Some(table) = self.table::<F>(index) else {
             return Vec::new();
         };
-        let leaf = |prefix| {
-            let leaf = table.routes.get(prefix);
-            leaf.filter(|leaf| self.res.leaves.is_counted(*leaf))
-        };
-        let count = |prefix| Some((prefix, self.route_count(leaf(prefix)?)?.0));
-        let routes = table.counted.routes(&table.routes).into_iter();
-        routes.filter_map(count).collect()
+        if !table.counted.has_longer() {
+            return table.counted.prefixes().collect();
+        }
+        let is_counted = |leaf: &u32| self.res.leaves.is_counted(*leaf);
+        let routes = table.routes.iter();
+        let counted = routes.filter(|(_, leaf)| is_counted(leaf));
+        counted.map(|(prefix, _)| prefix).collect()
+    }
+
+    /// The count of a counted route; none if the prefix has no route, or one that is not counted.
+    pub(crate) fn counted_route<F: Side>(
+        &self,
+        index: u32,
+        prefix: Prefix<F>,
+    ) -> Option<RouteCount> {
+        let leaf = self.table::<F>(index)?.routes.get(prefix)?;
+        let is_counted = self.res.leaves.is_counted(leaf);
+        Some(self.route_count(leaf).filter(|_| is_counted)?.0)
+    }
+
+    /// The counted routes of a table, in order: prefix and count.
+    pub fn counted_routes<F: Side>(&self, index: u32) -> Vec<(Prefix<F>, RouteCount)> {
+        let mut prefixes = self.counted_prefixes::<F>(index);
+        prefixes.sort_unstable();
+        let count = |prefix| Some((prefix, self.counted_route::<F>(index, prefix)?));
+        prefixes.into_iter().filter_map(count).collect()
     }
 }

@@ -2,7 +2,7 @@
 //! sender of any other packet gets an ICMP error (RFC 1122, 3.2.2.1; RFC 4443, 3.1 and 3.4). Section 12 of
 //! `docs/forwarding-rules.md`.
 
-use crate::local::listener;
+use crate::local::{listener, protocol_listener};
 use crate::{Icmp, IpTrace};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -105,9 +105,12 @@ impl<F: Icmp> Node for Local<F> {
                 cx.count(count, 1);
                 return NextNode::Edge(Next::REASSEMBLY);
             }
-            if count == Count::PortUnreachable
-                && let Some((node, at)) = listener::<F>(&self.table, &packet.view())
-            {
+            let found = match count {
+                Count::PortUnreachable => listener::<F>(&self.table, &packet.view()),
+                Count::ProtocolUnreachable => protocol_listener::<F>(&self.table, &packet.view()),
+                _ => None,
+            };
+            if let Some((node, at)) = found {
                 packet.set(UPPER_OFFSET.col, at as u32);
                 return NextNode::Node(node);
             }
@@ -186,6 +189,29 @@ mod tests {
         assert_eq!(went(&table, &udp(8)), punted);
         table.listen_udp(F4::AF, 9, node, false).unwrap();
         assert_eq!(went(&table, &udp(9)), punted);
+    }
+
+    #[test]
+    fn packets_go_to_the_node_that_listens_to_their_protocol() {
+        let table = IfTable::new(1);
+        // This node is not in the bench: the packet ends in the drop node without a reason.
+        let node = NodeId(999);
+        table.listen_ip(F4::AF, 253, node, true).unwrap();
+        let went = |table: &Arc<IfTable>, protocol: u8| {
+            let table = table.clone();
+            let packet = In::new(&ip4(protocol, 0, &[1, 2, 3, 4]));
+            let out = run(&[packet], &Domain::new(), move |_| {
+                Local::<F4>::new(table.clone())
+            });
+            let at = out[0].columns.get(&UPPER_OFFSET.col).copied();
+            (out[0].to.clone(), out[0].reason.clone(), at)
+        };
+        // The bench has reasons only of packets in the drop node.
+        let refused = ("ip4-icmp-error".to_owned(), None, None);
+        assert_eq!(went(&table, 253), ("error-drop".to_owned(), None, Some(20)));
+        assert_eq!(went(&table, 252), refused);
+        table.listen_ip(F4::AF, 253, node, false).unwrap();
+        assert_eq!(went(&table, 253), refused);
     }
 
     fn ip4(proto: u8, fragment: u16, body: &[u8]) -> Vec<u8> {

@@ -3,7 +3,8 @@
 use crate::arguments::{Arguments, ethernet, mask, plain_words, prefix};
 use crate::cells::Cells;
 use crate::columns;
-use crate::element::{Build, Each, Emit, Made, PacketAction, Reason, Verdict};
+use crate::element::{Build, Each, Emit, Fast, Made, PacketAction, Reason, Verdict};
+use crate::fast::ETHERNET;
 use crate::packet::put;
 use crate::spec::Need::{Keyword, Required, Rest};
 use crate::spec::{Context, Handler, Kind, Spec, argument, reads};
@@ -14,9 +15,6 @@ use volley_graph::Packet;
 use volley_wire::arp::{ArpPacket, REPLY, REQUEST};
 use volley_wire::eth::EthHeader;
 use volley_wire::{EtherType, Header, IntoBytes, MacAddr};
-
-/// Length of an Ethernet header.
-const ETHERNET: usize = EthHeader::LEN;
 
 /// The ARP packet of this operation in a frame, for Ethernet and IPv4.
 fn arp(bytes: &[u8], operation: u16) -> Option<&ArpPacket> {
@@ -163,6 +161,16 @@ impl Querier {
         }
     }
 
+    /// The address for packets to a next hop, if it is known.
+    fn station(&self, next_hop: u32, now_ns: u64) -> Option<MacAddr> {
+        match next_hop {
+            0 => None,
+            u32::MAX => Some(MacAddr::BROADCAST),
+            group if group >> 28 == 14 => Some(MacAddr::for_ip4_multicast(group.into())),
+            host => self.known(host, now_ns),
+        }
+    }
+
     fn note(&mut self, address: u32, station: Station) {
         if self.stations.len() >= MOST_KNOWN && !self.stations.contains_key(&address) {
             // Stations that never answered make room first.
@@ -270,18 +278,26 @@ impl Querier {
 }
 
 impl Build for Querier {
+    fn fast(&self) -> Fast {
+        Fast::Resolve
+    }
+
+    fn header(&self, next_hop: u32, now_ns: u64) -> Option<[u8; ETHERNET]> {
+        let mut header = [0; ETHERNET];
+        let mac = self.station(next_hop, now_ns)?;
+        put_header(&mut header, mac, self.mac, EtherType::IP4);
+        Some(header)
+    }
+
     fn packet(&mut self, packet: &mut Packet<'_>, to: &mut dyn Emit, now_ns: u64) -> PacketAction {
         if columns::take_port(packet) == 1 {
             return self.answer(packet, to, now_ns);
         }
         let next_hop = columns::dst(packet);
-        let mac = match next_hop {
-            0 => return PacketAction::Go(Verdict::drop(Reason::NoRoute)),
-            u32::MAX => Some(MacAddr::BROADCAST),
-            group if group >> 28 == 14 => Some(MacAddr::for_ip4_multicast(group.into())),
-            host => self.known(host, now_ns),
-        };
-        let Some(mac) = mac else {
+        if next_hop == 0 {
+            return PacketAction::Go(Verdict::drop(Reason::NoRoute));
+        }
+        let Some(mac) = self.station(next_hop, now_ns) else {
             self.ask(packet, next_hop, to, now_ns);
             return match self.hold(packet, next_hop, to, now_ns) {
                 true => PacketAction::Replaced,
@@ -322,7 +338,7 @@ pub(super) const RESPONDER: Spec = Spec {
     arguments: &[argument(
         Rest,
         "ENTRIES",
-        Kind::Words,
+        Kind::Stations,
         "addresses or prefixes, and the MAC address with which they are answered",
     )],
     handlers: &[],

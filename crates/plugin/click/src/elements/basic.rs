@@ -1,8 +1,9 @@
 //! Elements that count, copy, pass or end packets.
 
 use crate::cells::Cells;
-use crate::element::{Build, Each, Element, Emit, Made, PacketAction, Reason, Verdict};
-use crate::spec::Need::{Keyword, Optional, Required};
+use crate::element::{Build, Each, Element, Emit, Fast, Made, PacketAction, Reason, Verdict};
+use crate::names;
+use crate::spec::Need::{Keyword, Optional, Required, Rest};
 use crate::spec::{Argument, Format, Handler, HandlerKind, Kind, Spec, argument, handler, reads};
 use std::sync::Arc;
 use volley_graph::{Guard, Packet, Rows};
@@ -66,6 +67,10 @@ impl Each for Counter {
 struct Null;
 
 impl Each for Null {
+    fn fast(&self) -> Fast {
+        Fast::Pass
+    }
+
     fn packet(&mut self, _: &mut Packet<'_>, _: u64) -> Verdict {
         Verdict::port(0)
     }
@@ -211,6 +216,42 @@ const COUNTER: Spec = Spec {
     ..PLAIN
 };
 
+const TEE: Spec = Spec {
+    name: "Tee",
+    ports: "1/1-",
+    modes: "h/h",
+    arguments: &[argument(
+        Optional,
+        "N",
+        Kind::Number(1, 1024),
+        "number of outputs; those that are connected without it",
+    )],
+    text: "Sends a copy of each packet to every output.",
+    make: |arguments, context| {
+        let outputs = arguments
+            .number("N")
+            .map_or(context.ports.1.max(1), |n| n as usize);
+        Ok(Made::build(Tee { outputs }).outputs(outputs))
+    },
+    ..PLAIN
+};
+
+/// Elements without packets.
+const INFORMATION: Spec = Spec {
+    name: "ScheduleInfo",
+    ports: "0/0",
+    modes: "h/h",
+    arguments: &[argument(
+        Rest,
+        "SHARES",
+        Kind::Words,
+        "accepted and ignored",
+    )],
+    handlers: &[],
+    text: "Accepted and ignored: each element runs when it has packets.",
+    make: |_, _| Ok(Made::new(Element::Nothing)),
+};
+
 pub(super) const SPECS: &[Spec] = &[
     PLAIN,
     Spec {
@@ -269,31 +310,63 @@ pub(super) const SPECS: &[Spec] = &[
         },
         ..PLAIN
     },
+    Spec {
+        name: "ToHostSniffers",
+        ports: "1/0",
+        arguments: &[
+            argument(Optional, "DEVNAME", Kind::Device, "accepted and ignored"),
+            argument(Keyword, "TYPE", Kind::Text, "accepted and ignored"),
+        ],
+        text: "Ends packets: `pcap trace` captures what an interface receives.",
+        make: |_, _| Ok(Made::end(Null)),
+        ..PLAIN
+    },
+    Spec {
+        name: "SetTimestamp",
+        arguments: &[argument(
+            Optional,
+            "TIMESTAMP",
+            Kind::Text,
+            "accepted and ignored",
+        )],
+        text: "Passes all packets: dumps have the time of the round.",
+        ..PLAIN
+    },
+    INFORMATION,
+    Spec {
+        name: names::ADDRESSES,
+        arguments: &[argument(
+            Rest,
+            "NAMES",
+            Kind::Words,
+            "a name, and its IPv4 address, prefix and MAC address in any order",
+        )],
+        text: "Names addresses: other elements use a name in place of an address, or `NAME:ip`, `NAME:net`, `NAME:eth`.",
+        ..INFORMATION
+    },
+    Spec {
+        name: names::PATTERNS,
+        arguments: &[argument(
+            Rest,
+            "NAMES",
+            Kind::Words,
+            "a name, and a pattern SADDR SPORT DADDR DPORT",
+        )],
+        text: "Names patterns: rewriters use them as `pattern NAME OUTPUT REPLY`.",
+        ..INFORMATION
+    },
     COUNTER,
+    Spec {
+        name: "PullTee",
+        modes: "l/lh",
+        ..TEE
+    },
     Spec {
         name: "AverageCounter",
         text: "Counts packets and bytes, and their average rate.",
         ..COUNTER
     },
-    Spec {
-        name: "Tee",
-        ports: "1/1-",
-        modes: "h/h",
-        arguments: &[argument(
-            Optional,
-            "N",
-            Kind::Number(1, 1024),
-            "number of outputs; those that are connected without it",
-        )],
-        text: "Sends a copy of each packet to every output.",
-        make: |arguments, context| {
-            let outputs = arguments
-                .number("N")
-                .map_or(context.ports.1.max(1), |n| n as usize);
-            Ok(Made::build(Tee { outputs }).outputs(outputs))
-        },
-        ..PLAIN
-    },
+    TEE,
     Spec {
         name: "RandomSample",
         ports: "1/1-2",

@@ -3,7 +3,8 @@
 use crate::arguments::{Arguments, mask, number, plain_words, prefix};
 use crate::cells::Cells;
 use crate::columns;
-use crate::element::{Each, Made, Reason, Verdict};
+use crate::element::{Each, Fast, Made, Reason, Verdict};
+use crate::fast::BAD;
 use crate::packet::{Ip, dst, src};
 use crate::spec::Need::{Keyword, Optional};
 use crate::spec::{Argument, Context, Kind, Spec, argument, reads};
@@ -46,6 +47,18 @@ impl CheckIpHeader {
 }
 
 impl Each for CheckIpHeader {
+    fn fast(&self) -> Fast {
+        let is_usual = self.offset == 0 && self.checksum && self.bad.len() <= BAD;
+        let first = self.bad.first().copied();
+        match first.filter(|_| is_usual) {
+            None => Fast::None,
+            // The rest repeats the first one.
+            Some(first) => Fast::CheckIp(std::array::from_fn(|at| {
+                self.bad.get(at).copied().unwrap_or(first)
+            })),
+        }
+    }
+
     fn packet(&mut self, packet: &mut Packet<'_>, _: u64) -> Verdict {
         match self.check(packet) {
             Ok((ip, dst)) => {

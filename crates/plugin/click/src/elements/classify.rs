@@ -2,7 +2,7 @@
 
 use super::expression::{self, Test, View};
 use crate::arguments::{Arguments, plain_words};
-use crate::element::{Each, Made, Reason, Verdict};
+use crate::element::{Each, Fast, Made, Reason, Verdict};
 use crate::packet::Ip;
 use crate::spec::Need::Rest;
 use crate::spec::{Kind, Spec, argument};
@@ -36,7 +36,34 @@ struct Classifier {
     patterns: Arc<[Vec<Clause>]>,
 }
 
+impl Classifier {
+    /// EtherTypes of patterns, each with the output of all its packets: no byte but those of the type decides.
+    fn ether_types(&self) -> Arc<[(u16, usize)]> {
+        let type_of = |it: &Clause| match (it.at, it.negated, &it.mask[..], &it.value[..]) {
+            (12, false, [0xff, 0xff], &[high, low]) => Some(u16::from_be_bytes([high, low])),
+            _ => None,
+        };
+        let all = self.patterns.iter().flatten().filter_map(type_of);
+        let decided = all.filter_map(|ether_type| {
+            // The first pattern that packets of the type can match.
+            let mut patterns = self.patterns.iter().enumerate();
+            let can = |all: &[Clause]| {
+                all.iter()
+                    .all(|it| type_of(it).is_none_or(|t| t == ether_type))
+            };
+            let (port, all) = patterns.find(|(_, all)| can(all))?;
+            let always = all.iter().all(|it| type_of(it).is_some());
+            always.then_some((ether_type, port))
+        });
+        decided.collect()
+    }
+}
+
 impl Each for Classifier {
+    fn fast(&self) -> Fast {
+        Fast::EtherTypes(self.ether_types())
+    }
+
     fn packet(&mut self, packet: &mut Packet<'_>, _: u64) -> Verdict {
         let bytes = packet.bytes();
         let mut patterns = self.patterns.iter();
@@ -242,6 +269,26 @@ pub(super) const SPECS: &[Spec] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn types_that_decide_alone() {
+        let types = |patterns: &[&str]| {
+            let all = patterns.iter().map(|text| {
+                let words = text.split(' ').filter(|it| *it != "-");
+                words.map(|it| clause(it).unwrap()).collect()
+            });
+            let classifier = Classifier {
+                patterns: all.collect(),
+            };
+            classifier.ether_types().to_vec()
+        };
+        let usual = ["12/0806 20/0001", "12/0806 20/0002", "12/0800", "-"];
+        assert_eq!(types(&usual), [(0x800, 2)]);
+        assert_eq!(types(&["14/45", "12/0800"]), []);
+        assert_eq!(types(&["!12/0800", "12/0800"]), []);
+        assert_eq!(types(&["12/0800%ff00", "12/0806", "12/0806"]), []);
+        assert_eq!(types(&["-", "12/0800"]), [(0x800, 0)]);
+    }
 
     #[test]
     fn clauses_have_masks_and_wild_cards() {

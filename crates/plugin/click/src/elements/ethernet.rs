@@ -1,7 +1,8 @@
 //! Ethernet headers, VLAN tags, and bytes at a place.
 
 use crate::columns::{self, BROADCAST, MULTICAST, OTHER, TYPE};
-use crate::element::{Each, Made, Reason, Verdict};
+use crate::element::{Each, Fast, Made, Reason, Verdict};
+use crate::fast::ETHERNET;
 use crate::packet::{put, strip, u16_at};
 use crate::spec::Need::{Keyword, Optional, Required};
 use crate::spec::{Argument, Kind, Spec, argument};
@@ -13,6 +14,10 @@ use volley_wire::ethertype;
 struct Strip(usize);
 
 impl Each for Strip {
+    fn fast(&self) -> Fast {
+        Fast::Strip(self.0 as u32)
+    }
+
     fn packet(&mut self, packet: &mut Packet<'_>, _: u64) -> Verdict {
         match strip(packet, self.0) {
             true => Verdict::port(0),
@@ -38,6 +43,11 @@ impl Each for Unstrip {
 struct Encap(Arc<[u8]>);
 
 impl Each for Encap {
+    fn fast(&self) -> Fast {
+        let header = <[u8; ETHERNET]>::try_from(&self.0[..]);
+        header.map_or(Fast::None, Fast::Prepend)
+    }
+
     fn packet(&mut self, packet: &mut Packet<'_>, _: u64) -> Verdict {
         if !packet.retreat(self.0.len()) {
             return Verdict::drop(Reason::NoRoom);
@@ -158,6 +168,10 @@ impl Each for HostFilter {
 struct DropBroadcasts;
 
 impl Each for DropBroadcasts {
+    fn fast(&self) -> Fast {
+        Fast::NoBits(TYPE)
+    }
+
     fn packet(&mut self, packet: &mut Packet<'_>, _: u64) -> Verdict {
         match columns::note(packet) & TYPE {
             BROADCAST | MULTICAST => Verdict::drop(Reason::Refused),

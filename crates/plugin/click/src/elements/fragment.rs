@@ -1,7 +1,7 @@
 //! IPFragmenter (RFC 791, 3.2).
 
 use crate::columns;
-use crate::element::{Build, Emit, Made, PacketAction, Reason, Verdict};
+use crate::element::{Build, Emit, Fast, Made, PacketAction, Reason, Verdict};
 use crate::packet::{Ip, fill_checksum, put, u16_at};
 use crate::spec::Need::{Keyword, Optional, Required};
 use crate::spec::{Kind, Spec, argument};
@@ -107,6 +107,10 @@ impl Part {
 }
 
 impl Build for Fragmenter {
+    fn fast(&self) -> Fast {
+        Fast::AtMost(self.mtu as u32)
+    }
+
     fn packet(&mut self, packet: &mut Packet<'_>, to: &mut dyn Emit, _: u64) -> PacketAction {
         let Some(ip) = Ip::of(&packet.view()) else {
             return PacketAction::Go(Verdict::drop(Reason::NoIpHeader));

@@ -2,7 +2,7 @@
 
 use super::{check, fragment, options};
 use crate::columns::{self, FIX_SRC};
-use crate::element::{Each, Made, Reason, Verdict};
+use crate::element::{Each, Fast, Made, Reason, Verdict};
 use crate::packet::{Ip, change16, change32, fill_checksum, put, u16_at, u32_at};
 use crate::spec::Need::{Keyword, Optional, Required};
 use crate::spec::{Argument, Kind, Spec, argument};
@@ -41,6 +41,14 @@ struct DecIpTtl {
 }
 
 impl Each for DecIpTtl {
+    fn fast(&self) -> Fast {
+        match (self.active, self.multicast) {
+            (false, _) => Fast::Pass,
+            (true, true) => Fast::Ttl,
+            (true, false) => Fast::None,
+        }
+    }
+
     fn packet(&mut self, packet: &mut Packet<'_>, _: u64) -> Verdict {
         if !self.active {
             return Verdict::port(0);
@@ -102,6 +110,10 @@ impl Each for SetIpChecksum {
 struct FixIpSrc(u32);
 
 impl Each for FixIpSrc {
+    fn fast(&self) -> Fast {
+        Fast::NoBits(FIX_SRC)
+    }
+
     fn packet(&mut self, packet: &mut Packet<'_>, _: u64) -> Verdict {
         if columns::note(packet) & FIX_SRC == 0 {
             return Verdict::port(0);
@@ -149,6 +161,8 @@ struct Encap {
     ttl: u8,
     /// Source and destination port.
     udp: Option<(u16, u16)>,
+    /// The UDP checksum is set.
+    checksum: bool,
     id: u16,
 }
 
@@ -169,7 +183,9 @@ impl Each for Encap {
             let mut header = UdpHeader::new(source, target, payload - udp);
             let sum = Sum::pseudo4(src, dst, IpProto(17), payload as u16);
             let sum = sum.bytes(header.as_bytes()).word(data);
-            header.checksum = volley_wire::U16::new(sum.checksum_udp());
+            if self.checksum {
+                header.checksum = volley_wire::U16::new(sum.checksum_udp());
+            }
             if !packet.retreat(udp) {
                 return Verdict::drop(Reason::NoRoom);
             }
@@ -210,6 +226,12 @@ const UDP_ENCAP: &[Argument] = &[
         "DPORT",
         Kind::Number(0, 0xffff),
         "destination port",
+    ),
+    argument(
+        Optional,
+        "CHECKSUM",
+        Kind::Bool,
+        "whether the UDP checksum is set, true by default",
     ),
 ];
 
@@ -349,6 +371,7 @@ pub(super) const SPECS: &[Spec] = &[
                 dst: arguments.address("DST").unwrap_or(0),
                 ttl: arguments.number("TTL").unwrap_or(250) as u8,
                 udp: None,
+                checksum: false,
                 id: 0,
             }))
         },
@@ -366,6 +389,7 @@ pub(super) const SPECS: &[Spec] = &[
                 dst: arguments.address("DST").unwrap_or(0),
                 ttl: 250,
                 udp: Some((port("SPORT"), port("DPORT"))),
+                checksum: arguments.flag("CHECKSUM").unwrap_or(true),
                 id: 0,
             }))
         },

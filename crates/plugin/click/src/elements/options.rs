@@ -2,7 +2,7 @@
 
 use crate::arguments::{plain_words, prefix};
 use crate::columns::{self, POINTER_SHIFT};
-use crate::element::{Each, Made, Reason, Verdict};
+use crate::element::{Each, Fast, Made, Reason, Verdict};
 use crate::packet::{Ip, fill_checksum, put, u32_at};
 use crate::spec::Need::{Optional, Required};
 use crate::spec::{Kind, Spec, argument};
@@ -106,6 +106,10 @@ impl GatewayOptions {
 }
 
 impl Each for GatewayOptions {
+    fn fast(&self) -> Fast {
+        Fast::Plain
+    }
+
     fn packet(&mut self, packet: &mut Packet<'_>, now_ns: u64) -> Verdict {
         let Some(ip) = Ip::of(&packet.view()) else {
             return Verdict::drop(Reason::NoIpHeader);

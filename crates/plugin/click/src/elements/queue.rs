@@ -1,14 +1,15 @@
 //! Queues, their readers, and elements between them that limit the rate.
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, number};
 use crate::cells::Cells;
-use crate::element::{Each, Element, Made, Verdict};
+use crate::element::{Each, Element, Fast, Made, Verdict};
 use crate::node::queue::CAPACITY;
 use crate::pace::{Bucket, Pace, from_fixed, to_fixed};
 use crate::spec::Need::{Keyword, Optional, Required, Rest};
 use crate::spec::{
     Argument, Context, Format, Handler, HandlerKind, Kind, Spec, argument, handler, reads,
 };
+use crate::turn::TurnKind;
 use std::sync::Arc;
 use volley_graph::{Guard, Packet, Rows};
 
@@ -20,6 +21,10 @@ const USUAL: u64 = 1000;
 struct Pass;
 
 impl Each for Pass {
+    fn fast(&self) -> Fast {
+        Fast::Pass
+    }
+
     fn packet(&mut self, _: &mut Packet<'_>, _: u64) -> Verdict {
         Verdict::port(0)
     }
@@ -158,6 +163,23 @@ impl Each for Merge {
         Verdict::port(0)
     }
 }
+
+fn scheduler(kind: TurnKind) -> Made {
+    Made {
+        turn: Some(kind),
+        ..Made::each(Merge)
+    }
+}
+
+const PRIORITY: Spec = Spec {
+    name: "PrioSched",
+    ports: "-/1",
+    modes: "l/l",
+    arguments: &[],
+    handlers: &[],
+    text: "Lets one reader take packets of several queues: of an input only while no input of lower number has one.",
+    make: |_, _| Ok(scheduler(TurnKind::Priority)),
+};
 
 /// Sends packets to the output of the first rate that the average rate does not exceed.
 #[derive(Clone)]
@@ -307,7 +329,71 @@ pub(super) const SPECS: &[Spec] = &[
         text: "Lets one reader take packets of several queues, a vector of each in turn.",
         make: |_, _| Ok(Made::each(Merge)),
     },
+    PRIORITY,
+    Spec {
+        name: "SimplePrioSched",
+        ..PRIORITY
+    },
+    Spec {
+        name: "StrideSched",
+        arguments: &[argument(
+            Rest,
+            "TICKETS",
+            Kind::Words,
+            "tickets of each input, 1 to 65535",
+        )],
+        text: "Lets one reader take packets of several queues, in proportion to their tickets.",
+        make: |arguments, context| {
+            let ticket = |text: &String| {
+                let ticket = number(text).filter(|it| (1..=65_535).contains(it));
+                ticket.ok_or_else(|| format!("'{text}' is no number of tickets: give 1 to 65535"))
+            };
+            let tickets: Result<Vec<u64>, String> = arguments.rest().iter().map(ticket).collect();
+            let tickets = tickets?;
+            if tickets.len() < context.ports.0 {
+                return Err(format!(
+                    "StrideSched needs tickets for each of its {} inputs: give more numbers",
+                    context.ports.0
+                ));
+            }
+            Ok(scheduler(TurnKind::Tickets(tickets)))
+        },
+        ..PRIORITY
+    },
+    Spec {
+        name: "DRRSched",
+        arguments: &[argument(
+            Optional,
+            "QUANTUM",
+            Kind::Number(1, 1 << 20),
+            "accepted and ignored: inputs share by single packets",
+        )],
+        text: "Lets one reader take packets of several queues, equal numbers of bytes.",
+        make: |_, _| Ok(scheduler(TurnKind::Bytes)),
+        ..PRIORITY
+    },
     SHAPER,
+    Spec {
+        name: "TimedSink",
+        ports: "1/0",
+        modes: "l/l",
+        arguments: &[argument(
+            Optional,
+            "INTERVAL",
+            Kind::Time,
+            "time between packets, 0.5 s by default",
+        )],
+        handlers: &[],
+        text: "Takes a packet in each interval, and ends it.",
+        make: |arguments, context| {
+            let interval = arguments.fraction("INTERVAL").unwrap_or(0.5).max(1e-6);
+            let limited = limited(context, Some(interval.recip()), Pace::Packets);
+            Ok(Made {
+                element: Made::end(Pass).element,
+                ..limited
+            })
+        },
+    },
     Spec {
         name: "BandwidthShaper",
         arguments: BANDWIDTH,

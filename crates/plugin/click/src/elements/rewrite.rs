@@ -67,6 +67,8 @@ const LOOKED_AT: usize = 64;
 
 struct Rewriter {
     with_ports: bool,
+    /// Packets of other protocols are dropped.
+    only: Option<u8>,
     rules: Arc<[Rule]>,
     mappings: HashMap<Flow, Mapping>,
     timeout_ns: u64,
@@ -89,7 +91,12 @@ impl Rewriter {
             flow.protocol = protocol(header);
             let bytes = packet.bytes().get(ip.at + ip.header..)?;
             let least = if flow.protocol == TCP { 18 } else { 8 };
-            if ![TCP, UDP].contains(&flow.protocol) || !is_first(header) || bytes.len() < least {
+            let is_other = self.only.is_some_and(|only| only != flow.protocol);
+            if is_other
+                || ![TCP, UDP].contains(&flow.protocol)
+                || !is_first(header)
+                || bytes.len() < least
+            {
                 return None;
             }
             (flow.sport, flow.dport) = (u16_at(bytes, 0), u16_at(bytes, 2));
@@ -284,7 +291,7 @@ fn outputs(rules: &[Rule]) -> usize {
 fn rewriter(
     arguments: &Arguments,
     context: &Context<'_>,
-    with_ports: bool,
+    (with_ports, only): (bool, Option<u8>),
 ) -> Result<Made, String> {
     let mut rules = Vec::new();
     for text in arguments.rest() {
@@ -315,6 +322,7 @@ fn rewriter(
     let element = move || {
         let rewriter = Rewriter {
             with_ports,
+            only,
             rules: rules.clone(),
             // Does not grow while packets flow.
             mappings: HashMap::with_capacity(MOST + 2),
@@ -356,7 +364,21 @@ pub(super) const PORTS: Spec = Spec {
     arguments: RULES,
     handlers: HANDLERS,
     text: "Replaces addresses and ports of TCP and UDP flows by the rule of the input, and undoes that for replies.",
-    make: |arguments, context| rewriter(arguments, context, true),
+    make: |arguments, context| rewriter(arguments, context, (true, None)),
+};
+
+pub(super) const TCP_ONLY: Spec = Spec {
+    name: "TCPRewriter",
+    text: "As IPRewriter, for TCP only.",
+    make: |arguments, context| rewriter(arguments, context, (true, Some(TCP))),
+    ..PORTS
+};
+
+pub(super) const UDP_ONLY: Spec = Spec {
+    name: "UDPRewriter",
+    text: "As IPRewriter, for UDP only.",
+    make: |arguments, context| rewriter(arguments, context, (true, Some(UDP))),
+    ..PORTS
 };
 
 pub(super) const ADDRESSES: Spec = Spec {
@@ -376,6 +398,6 @@ pub(super) const ADDRESSES: Spec = Spec {
         ),
     ],
     text: "Replaces addresses by the rule of the input, and undoes that for replies.",
-    make: |arguments, context| rewriter(arguments, context, false),
+    make: |arguments, context| rewriter(arguments, context, (false, None)),
     ..PORTS
 };

@@ -4,12 +4,19 @@ use crate::arguments::Arguments;
 use crate::cells::Cells;
 use crate::element::{Generate, Made};
 use crate::pace::{Bucket, from_fixed, to_fixed};
-use crate::spec::Need::{Keyword, Optional};
+use crate::packet::UDP;
+use crate::spec::Need::{Keyword, Optional, Required};
 use crate::spec::{
     Argument, Context, Format, Handler, HandlerKind, Kind, Spec, argument, handler, reads,
 };
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use volley_graph::Guard;
+use volley_wire::checksum::Sum;
+use volley_wire::eth::EthHeader;
+use volley_wire::ip4::Ip4Header;
+use volley_wire::udp::UdpHeader;
+use volley_wire::{EtherType, Header, IntoBytes, IpProto, MacAddr};
 
 /// Cell: packets made.
 const COUNT: usize = 1;
@@ -89,6 +96,10 @@ impl Generate for Source {
             .min(usize::try_from(left).unwrap_or(usize::MAX))
     }
 
+    fn alike(&self) -> Option<&[u8]> {
+        Some(&self.data)
+    }
+
     fn next(&mut self) -> &[u8] {
         &self.data
     }
@@ -153,6 +164,88 @@ const RATED: &[Handler] = &[
     ),
 ];
 
+const FAST_UDP: &[Argument] = &[
+    argument(Required, "RATE", Kind::Rate, "packets a second"),
+    argument(
+        Required,
+        "LIMIT",
+        Kind::Integer,
+        "number of packets; -1 for no limit",
+    ),
+    argument(
+        Required,
+        "LENGTH",
+        Kind::Number(60, 1514),
+        "length of a frame",
+    ),
+    argument(Required, "SRCETH", Kind::Ethernet, "source MAC address"),
+    argument(Required, "SRCIP", Kind::Address, "source address"),
+    argument(Required, "SPORT", Kind::Number(0, 0xffff), "source port"),
+    argument(
+        Required,
+        "DSTETH",
+        Kind::Ethernet,
+        "destination MAC address",
+    ),
+    argument(Required, "DSTIP", Kind::Address, "destination address"),
+    argument(
+        Required,
+        "DPORT",
+        Kind::Number(0, 0xffff),
+        "destination port",
+    ),
+    argument(
+        Optional,
+        "CHECKSUM",
+        Kind::Bool,
+        "whether the UDP checksum is set, true by default",
+    ),
+    argument(
+        Optional,
+        "INTERVAL",
+        Kind::Number(0, u64::MAX),
+        "accepted and ignored: rates hold over any time",
+    ),
+    IS_ACTIVE,
+    ENDS,
+];
+
+/// The frame of FastUDPSource.
+fn udp_frame(arguments: &Arguments) -> Vec<u8> {
+    let address = |name| Ipv4Addr::from_bits(arguments.address(name).unwrap_or(0));
+    let mac = |name| MacAddr(arguments.ethernet(name).unwrap_or_default());
+    let port = |name| arguments.number(name).unwrap_or(0) as u16;
+    let length = arguments.number("LENGTH").unwrap_or(60) as usize;
+    let total = length - EthHeader::LEN;
+    let (payload, data) = (
+        total - Ip4Header::LEN,
+        total - Ip4Header::LEN - UdpHeader::LEN,
+    );
+    let ethernet = EthHeader {
+        dst: mac("DSTETH"),
+        src: mac("SRCETH"),
+        ether_type: EtherType::IP4,
+    };
+    let (src, dst) = (address("SRCIP"), address("DSTIP"));
+    let mut ip = Ip4Header::new(src, dst, IpProto(UDP), 250, payload);
+    ip.fill_checksum(&[]);
+    let mut udp = UdpHeader::new(port("SPORT"), port("DPORT"), data);
+    if arguments.flag("CHECKSUM").unwrap_or(true) {
+        // The data are zeros.
+        let sum = Sum::pseudo4(src, dst, IpProto(UDP), payload as u16);
+        let sum = sum.bytes(udp.as_bytes());
+        udp.checksum = volley_wire::U16::new(sum.checksum_udp());
+    }
+    let mut frame = [ethernet.as_bytes(), ip.as_bytes(), udp.as_bytes()].concat();
+    frame.resize(length, 0);
+    frame
+}
+
+fn limit(arguments: &Arguments) -> Option<u64> {
+    let limit = arguments.integer("LIMIT");
+    limit.and_then(|it| u64::try_from(it).ok())
+}
+
 fn source(arguments: &Arguments, context: &Context<'_>, timing: Timing) -> Made {
     let given = arguments.bytes("DATA").unwrap_or(USUAL);
     let length = arguments.number("LENGTH").map(|it| it as usize);
@@ -168,9 +261,7 @@ fn source(arguments: &Arguments, context: &Context<'_>, timing: Timing) -> Made 
         ..Made::source(Source {
             data,
             timing,
-            limit: arguments
-                .integer("LIMIT")
-                .and_then(|it| u64::try_from(it).ok()),
+            limit: limit(arguments),
             stop,
             cells: context.cells.clone(),
         })
@@ -226,6 +317,31 @@ pub(super) const SPECS: &[Spec] = &[
                 .cells
                 .set(RATE, to_fixed(arguments.fraction("RATE").unwrap_or(10.0)));
             Ok(source(arguments, context, Timing::Rate(Bucket::default())))
+        },
+        ..INFINITE
+    },
+    Spec {
+        name: "FastUDPSource",
+        arguments: FAST_UDP,
+        handlers: RATED,
+        text: "Makes this number of equal UDP datagrams a second, with Ethernet and IP headers.",
+        make: |arguments, context| {
+            context
+                .cells
+                .set(RATE, to_fixed(arguments.fraction("RATE").unwrap_or(0.0)));
+            let made = Source {
+                data: udp_frame(arguments).into(),
+                timing: Timing::Rate(Bucket::default()),
+                limit: limit(arguments),
+                stop: arguments.flag("STOP").unwrap_or(false),
+                cells: context.cells.clone(),
+            };
+            let active = arguments.flag("ACTIVE").unwrap_or(true);
+            context.cells.set(ACTIVE, u64::from(active));
+            Ok(Made {
+                stop_cell: made.stop.then_some(STOP),
+                ..Made::source(made)
+            })
         },
         ..INFINITE
     },

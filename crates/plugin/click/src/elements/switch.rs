@@ -2,7 +2,7 @@
 
 use crate::cells::Cells;
 use crate::columns::{self, PAINT};
-use crate::element::{Build, Each, Emit, Made, PacketAction, Reason, Verdict};
+use crate::element::{Build, Each, Emit, Fast, Made, PacketAction, Reason, Verdict};
 use crate::spec::Need::{Optional, Required};
 use crate::spec::{Argument, Format, HandlerKind, Kind, Spec, argument, handler};
 use std::sync::Arc;
@@ -62,6 +62,10 @@ impl Each for Hash {
 struct Paint(u32);
 
 impl Each for Paint {
+    fn fast(&self) -> Fast {
+        Fast::Paint(PAINT, self.0)
+    }
+
     fn packet(&mut self, packet: &mut Packet<'_>, _: u64) -> Verdict {
         columns::set_note(packet, PAINT, self.0);
         Verdict::port(0)
@@ -85,6 +89,10 @@ impl Each for CheckPaint {
 struct PaintTee(u32);
 
 impl Build for PaintTee {
+    fn fast(&self) -> Fast {
+        Fast::NotValue(PAINT, self.0)
+    }
+
     fn packet(&mut self, packet: &mut Packet<'_>, to: &mut dyn Emit, _: u64) -> PacketAction {
         if columns::note(packet) & PAINT == self.0 {
             to.copy(packet, 1);

@@ -170,5 +170,7 @@ pub(super) const SPECS: &[Spec] = &[
         ..CHECK_TCP
     },
     rewrite::PORTS,
+    rewrite::TCP_ONLY,
+    rewrite::UDP_ONLY,
     rewrite::ADDRESSES,
 ];

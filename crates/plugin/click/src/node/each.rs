@@ -3,11 +3,16 @@
 use super::Port;
 use crate::columns;
 use crate::element::{Each, Reason, Verdict};
-use volley_graph::{Column, ColumnInfo, Consumed, Counters, Cx, Isa, Node, PacketTrace, Vector};
+use crate::fast::{Fast, Scratch};
+use volley_graph::{
+    Column, ColumnInfo, Consumed, Counters, Cx, Isa, Node, PacketTrace, Vector, all_equal,
+};
 
 /// State of an element on one worker.
 pub(crate) struct EachNode {
     element: Box<dyn Each>,
+    fast: Fast,
+    scratch: Scratch,
     outputs: usize,
     /// Packets end here.
     ends: bool,
@@ -17,8 +22,11 @@ pub(crate) struct EachNode {
 impl EachNode {
     /// An element with this number of outputs, for vectors of up to `size` packets.
     pub(crate) fn new(element: Box<dyn Each>, outputs: usize, size: usize) -> Self {
+        let fast = element.fast();
         EachNode {
             element,
+            scratch: Scratch::new(&fast, size),
+            fast,
             outputs,
             ends: false,
             verdicts: Column::new(size),
@@ -44,12 +52,24 @@ impl Node for EachNode {
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Reason>, mut v: Vector<'_, I, Port>) -> Consumed {
         let (n, outputs) = (v.len(), self.outputs);
+        if !I::FEW
+            && let Some(port) = self.fast.run(&mut v, &mut self.scratch)
+            && port < outputs
+        {
+            return v.send_all(Port(port));
+        }
         let verdicts = self.verdicts.words_mut(n);
         let mut rows = v.rows();
         self.element
             .run(&mut rows, verdicts, cx.now_ns(), cx.guard());
         if self.ends {
             return v.free();
+        }
+        if let Some(first) = verdicts.first()
+            && let Ok(port) = Verdict(*first).resolve(outputs)
+            && all_equal(verdicts)
+        {
+            return v.send_all(Port(port));
         }
         for (row, word) in verdicts.iter_mut().enumerate() {
             *word = match Verdict(*word).resolve(outputs) {

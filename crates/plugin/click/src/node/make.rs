@@ -1,8 +1,9 @@
 //! click-make: elements that make packets from packets.
 
 use super::Port;
-use crate::columns::{self, NET};
+use crate::columns::{self, DST, NET};
 use crate::element::{Build, Emit, PacketAction, Reason};
+use crate::fast::{ETHERNET, Fast, Scratch, is_at_first_input, prepend};
 use volley_graph::buf::START;
 use volley_graph::{
     ColumnInfo, Consumed, Counters, Cx, Isa, Node, NodeId, Packet, PacketTrace, ReplicateAction,
@@ -12,19 +13,54 @@ use volley_graph::{
 /// State of an element on one worker.
 pub(crate) struct MakeNode {
     element: Box<dyn Build>,
+    fast: Fast,
+    scratch: Scratch,
+    /// Ethernet headers of the packets of a vector.
+    headers: Vec<[u8; ETHERNET]>,
     outputs: usize,
     /// The node behind each output.
     nodes: Vec<NodeId>,
 }
 
 impl MakeNode {
-    /// An element with this number of outputs.
-    pub(crate) fn new(element: Box<dyn Build>, outputs: usize) -> Self {
+    /// An element with this number of outputs, for vectors of up to `size` packets.
+    pub(crate) fn new(element: Box<dyn Build>, outputs: usize, size: usize) -> Self {
+        let fast = element.fast();
         MakeNode {
             element,
+            scratch: Scratch::new(&fast, size),
+            headers: match fast {
+                Fast::Resolve => vec![[0; ETHERNET]; size],
+                _ => Vec::new(),
+            },
+            fast,
             outputs,
             nodes: Vec::with_capacity(outputs),
         }
+    }
+
+    /// Puts the header of the next hop in front of all packets, if all next hops are known.
+    #[inline(always)]
+    fn resolve<I: Isa>(&mut self, v: &mut Vector<'_, I, Port>, now_ns: u64) -> bool {
+        if !is_at_first_input(v) {
+            return false;
+        }
+        v.require(DST.col, 0);
+        if let Some(next_hop) = v.same(DST.col) {
+            let header = self.element.header(next_hop, now_ns);
+            return header.is_some_and(|header| prepend(v, |_| &header));
+        }
+        let (mut last, mut header) = (0, None);
+        for (to, &next_hop) in self.headers.iter_mut().zip(v.column(DST.col)) {
+            if next_hop != last {
+                (last, header) = (next_hop, self.element.header(next_hop, now_ns));
+            }
+            match header {
+                Some(header) => *to = header,
+                None => return false,
+            }
+        }
+        prepend(v, |row| &self.headers[row])
     }
 }
 
@@ -79,7 +115,16 @@ impl Node for MakeNode {
     const COLUMNS: &'static [ColumnInfo] = columns::ALL;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Reason>, v: Vector<'_, I, Port>) -> Consumed {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Reason>, mut v: Vector<'_, I, Port>) -> Consumed {
+        if !I::FEW && self.outputs > 0 {
+            let port = match self.fast {
+                Fast::Resolve => self.resolve(&mut v, cx.now_ns()).then_some(0),
+                _ => self.fast.run(&mut v, &mut self.scratch),
+            };
+            if port == Some(0) {
+                return v.send_all(Port(0));
+            }
+        }
         self.nodes.clear();
         self.nodes
             .extend((0..self.outputs).map(|port| v.edge(Port(port))));

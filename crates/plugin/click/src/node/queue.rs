@@ -1,7 +1,7 @@
 //! click-queue: holds packets until its reader takes them, as fast as the elements up to the reader allow.
 
 use super::Port;
-use crate::cells::Cells;
+use crate::cells::{Cells, LENGTH};
 use crate::columns;
 use crate::element::Reason;
 use crate::pace::Pace;
@@ -13,8 +13,6 @@ use volley_graph::{
 };
 use volley_tables::qsbr::Snap;
 
-/// Cell of a queue: packets in it.
-pub(crate) const LENGTH: usize = 0;
 /// Cell of a queue: the most packets that were in it.
 pub(crate) const HIGHEST: usize = 1;
 /// Cell of a queue: packets for which there was no room.

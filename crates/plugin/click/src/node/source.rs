@@ -3,6 +3,7 @@
 use super::Port;
 use crate::columns::{self, DST, NET, NOTE};
 use crate::element::{Generate, Reason};
+use volley_graph::buf::DATA;
 use volley_graph::{ColumnInfo, Cx, Isa, Output, Source};
 
 /// Packets that a source makes in a round at most.
@@ -37,8 +38,17 @@ impl Source for SourceNode {
         }
         let mut fresh = out.alloc(due, 0);
         let n = fresh.len();
-        for row in 0..n {
-            fresh.write(row, element.next());
+        match element.alike().filter(|data| data.len() <= DATA) {
+            Some(data) => fresh.fill_alike(data.len(), |buffers| {
+                for buffer in buffers {
+                    buffer[..data.len()].copy_from_slice(data);
+                }
+            }),
+            None => {
+                for row in 0..n {
+                    fresh.write(row, element.next());
+                }
+            }
         }
         element.made(n);
         if n == 0 {

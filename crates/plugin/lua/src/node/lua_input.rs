@@ -93,6 +93,30 @@ impl<A: OnArc> LuaScripts<A> {
         named.filter(|at| *at != NONE).unwrap_or(self.config.others)
     }
 
+    /// Note the packets of the script at `at`; whether there is one. Most vectors are of one interface.
+    fn choose(&mut self, at: usize, rx: &[u32]) -> bool {
+        let is_ours = |this: &Self, interface| this.script_of(interface) == at as u16;
+        self.present.fill(0);
+        let Some(&first) = rx.first() else {
+            return false;
+        };
+        if rx.iter().all(|it| *it == first) {
+            if is_ours(self, first) {
+                masks::fill(&mut self.present, rx.len());
+                return true;
+            }
+            return false;
+        }
+        let mut any = false;
+        for (row, &interface) in rx.iter().enumerate() {
+            if is_ours(self, interface) {
+                masks::insert(&mut self.present, row);
+                any = true;
+            }
+        }
+        any
+    }
+
     /// Run the scripts on the packets, and note verdicts and outputs.
     #[inline(never)]
     fn run_scripts(&mut self, cx: &Cx<'_, Count>, mut packets: LentPackets) -> LentPackets {
@@ -101,15 +125,7 @@ impl<A: OnArc> LuaScripts<A> {
         let mut scripts = std::mem::take(&mut self.config.scripts);
         for (at, (_, state)) in scripts.iter_mut().enumerate() {
             let Some(state) = state else { continue };
-            self.present.fill(0);
-            let mut any = false;
-            for row in 0..n {
-                if self.script_of(packets.column(Col::RX)[row]) == at as u16 {
-                    masks::insert(&mut self.present, row);
-                    any = true;
-                }
-            }
-            if any {
+            if self.choose(at, packets.column(Col::RX)) {
                 packets = self.run_script(cx, state, packets);
             }
         }
@@ -129,6 +145,14 @@ impl<A: OnArc> LuaScripts<A> {
         let present = &self.present;
         let note = |batch: &Batch| {
             let (new, hops) = (batch.verdicts(n), batch.hops(n));
+            let all: u32 = present.iter().map(|word| word.count_ones()).sum();
+            if all as usize == n {
+                verdicts[..n].copy_from_slice(new);
+                for (output, hop) in outputs[..n].iter_mut().zip(hops) {
+                    *output = hop.interface;
+                }
+                return;
+            }
             for row in masks::rows(present) {
                 (verdicts[row], outputs[row]) = (new[row], hops[row].interface);
             }
@@ -181,10 +205,7 @@ impl<A: OnArc> LuaScripts<A> {
         let verdicts = &self.verdicts[..n];
         let marks = self.marks.words_mut(n);
         for (mark, verdict) in marks.iter_mut().zip(verdicts) {
-            *mark = match verdict {
-                Verdict::Drop(count) => count.code(),
-                _ => 0,
-            };
+            *mark = verdict.drop_code();
         }
         v.drop_out(cx, &self.marks, |_| Next::Drop);
         let left = verdicts.iter().zip(&self.outputs);

@@ -1,3 +1,4 @@
-//! The nodes of scripts.
+//! The nodes of scripts, and nodes that only benchmarks use.
 
 pub(crate) mod lua_input;
+pub(crate) mod scatter;

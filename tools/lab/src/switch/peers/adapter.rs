@@ -1,9 +1,14 @@
 //! What an adapter consists of, and arguments that programs of DPDK share.
 
+use crate::switch::cost::Cost;
 use crate::switch::process::{Process, can_make_namespaces, is_installed};
-use crate::switch::topology::{Kind, Link, Topology};
+use crate::switch::spec::Spec;
+use crate::switch::topology::{Kind, Link, Scenario, Topology, kinds};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+
+/// Reads what packets have cost a switch so far.
+pub type AskCost = fn(&mut Process) -> Result<Cost, String>;
 
 /// A switch that can be measured.
 pub struct Adapter {
@@ -17,10 +22,14 @@ pub struct Adapter {
     pub kinds: &'static [Kind],
     /// Whether its threads can be placed on processors.
     pub is_placed: bool,
+    /// Whether it forwards between one pair of ports only.
+    pub is_single: bool,
     /// Queues on which the switch transmits to a memif port; the slave on the other side makes them.
     pub memif_queues: u16,
     /// Start it with the links of the topology; the second argument is this program.
     pub start: fn(&Topology, &Path) -> Result<Process, String>,
+    /// Read what packets have cost so far, if the switch can say it.
+    pub cost: Option<AskCost>,
 }
 
 /// All kinds of ports.
@@ -38,6 +47,12 @@ impl Adapter {
         }
     }
 
+    /// Whether the switch can have the ports of a scenario, and as many.
+    pub fn fits(&self, spec: &Spec) -> bool {
+        let is_one = spec.scenario != Scenario::Loopback;
+        self.has(&kinds(spec)) && (is_one || !self.is_single)
+    }
+
     /// Whether the switch can have all these ports.
     pub fn has(&self, kinds: &[Kind]) -> bool {
         kinds.iter().all(|kind| self.kinds.contains(kind))
@@ -49,10 +64,15 @@ pub fn dpdk_device(link: &Link) -> String {
     let (number, socket) = (link.number, link.socket.display());
     match link.kind {
         Kind::Memif => {
-            format!("net_memif{number},role=server,id=0,socket={socket},socket-abstract=no")
+            let role = if link.is_swapped { "client" } else { "server" };
+            format!("net_memif{number},role={role},id=0,socket={socket},socket-abstract=no")
+        }
+        Kind::VirtioUser if link.is_swapped => {
+            let packed = u8::from(link.is_packed);
+            format!("net_virtio_user{number},path={socket},queue_size=1024,packed_vq={packed}")
         }
         Kind::VirtioUser => format!("net_vhost{number},iface={socket}"),
-        Kind::Veth => format!("net_af_packet{number},iface={}", link.device()),
+        Kind::Veth | Kind::AfXdp => format!("net_af_packet{number},iface={}", link.device()),
     }
 }
 
@@ -99,8 +119,16 @@ pub fn dpdk_arguments(topology: &Topology) -> Vec<String> {
 /// # Errors
 /// A sentence, if the file cannot be written.
 pub fn write(topology: &Topology, name: &str, text: &str) -> Result<PathBuf, String> {
+    write_bytes(topology, name, text.as_bytes())
+}
+
+/// As [`write()`], for a file that is no text.
+///
+/// # Errors
+/// A sentence, if the file cannot be written.
+pub fn write_bytes(topology: &Topology, name: &str, bytes: &[u8]) -> Result<PathBuf, String> {
     let file = topology.folder()?.join(name);
-    let written = volley_file::create(&file).and_then(|mut out| out.write_all(text.as_bytes()));
+    let written = volley_file::create(&file).and_then(|mut out| out.write_all(bytes));
     written.map_err(|e| format!("{}: {e}", file.display()))?;
     Ok(file)
 }

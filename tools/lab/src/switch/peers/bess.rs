@@ -12,8 +12,10 @@ pub const ADAPTER: Adapter = Adapter {
     program: Some("bessd"),
     kinds: ALL,
     is_placed: false,
+    is_single: false,
     memif_queues: 1,
     start,
+    cost: None,
 };
 
 /// Port of the daemon's interface, of this machine alone.

@@ -12,8 +12,10 @@ pub const ADAPTER: Adapter = Adapter {
     program: Some("click"),
     kinds: ALL,
     is_placed: false,
+    is_single: false,
     memif_queues: 1,
     start,
+    cost: None,
 };
 
 /// The configuration: from each port to its other one.

@@ -12,8 +12,10 @@ pub const ADAPTER: Adapter = Adapter {
     program: Some("grout"),
     kinds: ALL,
     is_placed: false,
+    is_single: false,
     memif_queues: 1,
     start,
+    cost: None,
 };
 
 fn text(topology: &Topology) -> Result<String, String> {

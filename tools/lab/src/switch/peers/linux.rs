@@ -13,14 +13,17 @@ pub const BRIDGE: Adapter = Adapter {
     program: Some("ip"),
     kinds: &[Kind::Veth],
     is_placed: false,
+    is_single: false,
     memif_queues: 1,
     start: start_bridges,
+    cost: None,
 };
 
 /// The router, which forwards packets of the generator from the first link of a pair to the second.
 pub const ROUTER: Adapter = Adapter {
     name: "linux-router",
     title: "Linux router (veth)",
+    is_single: true,
     start: start_router,
     ..BRIDGE
 };

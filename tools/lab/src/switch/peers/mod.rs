@@ -15,11 +15,12 @@ mod t4p4s;
 mod testpmd;
 mod volley;
 mod vpp;
+mod xdp;
 
 pub use adapter::Adapter;
 
 /// All adapters.
-pub const ADAPTERS: [&Adapter; 13] = [
+pub const ADAPTERS: [&Adapter; 14] = [
     &volley::ADAPTER,
     &volley::ROUTER,
     &testpmd::ADAPTER,
@@ -27,6 +28,7 @@ pub const ADAPTERS: [&Adapter; 13] = [
     &linux::BRIDGE,
     &linux::ROUTER,
     &frr::ADAPTER,
+    &xdp::ADAPTER,
     &vpp::ADAPTER,
     &fastclick::ADAPTER,
     &grout::ADAPTER,

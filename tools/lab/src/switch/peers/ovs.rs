@@ -12,9 +12,11 @@ pub const ADAPTER: Adapter = Adapter {
     program: Some("ovs-vsctl"),
     kinds: ALL,
     is_placed: false,
+    is_single: false,
     // One transmit queue for its polling thread, and one for its main thread: packets leave by the second one.
     memif_queues: 2,
     start,
+    cost: None,
 };
 
 /// Debian's program with DPDK; the program of this name in PATH may have none.

@@ -13,14 +13,16 @@ pub const ADAPTER: Adapter = Adapter {
     program: Some("snabb"),
     kinds: &[Kind::VirtioUser, Kind::Veth],
     is_placed: false,
+    is_single: false,
     memif_queues: 1,
     start,
+    cost: None,
 };
 
 /// The app of a port, with its argument.
 fn app(link: &Link) -> String {
     match link.kind {
-        Kind::Veth => format!("RawSocket, \"{}\"", link.device()),
+        Kind::Veth | Kind::AfXdp => format!("RawSocket, \"{}\"", link.device()),
         _ => format!(
             "VhostUser, {{socket_path=\"{}\", is_server=true}}",
             link.socket.display()

@@ -13,8 +13,10 @@ pub const ADAPTER: Adapter = Adapter {
     program: Some("t4p4s-portfwd"),
     kinds: ALL,
     is_placed: false,
+    is_single: true,
     memif_queues: 1,
     start,
+    cost: None,
 };
 
 /// All ports, each with its one queue on the second lcore.

@@ -1,6 +1,7 @@
-//! DPDK's testpmd in io mode: it forwards between port 0 and port 1, 2 and 3, and so on.
+//! DPDK's testpmd, in io or mac mode: it forwards between port 0 and port 1, 2 and 3, and so on.
 
 use super::adapter::{ALL, Adapter, dpdk_arguments};
+use crate::switch::cost;
 use crate::switch::process::Process;
 use crate::switch::topology::Topology;
 use std::path::Path;
@@ -12,8 +13,10 @@ pub const ADAPTER: Adapter = Adapter {
     program: Some("dpdk-testpmd"),
     kinds: ALL,
     is_placed: true,
+    is_single: false,
     memif_queues: 1,
     start,
+    cost: Some(cost::of_testpmd),
 };
 
 fn start(topology: &Topology, _: &Path) -> Result<Process, String> {
@@ -21,17 +24,27 @@ fn start(topology: &Topology, _: &Path) -> Result<Process, String> {
     let mut command = topology.command("stdbuf");
     command.args(["-oL", "dpdk-testpmd"]);
     command.args(dpdk_arguments(topology));
+    let mode = if topology.spec.mac { "mac" } else { "io" };
     command.args([
         "--",
-        "--forward-mode=io",
+        &format!("--forward-mode={mode}"),
         "--port-topology=paired",
         "--total-num-mbufs=32768",
         "--disable-link-check",
         "--no-flush-rx",
+        "--txd=1024",
+        "--rxd=1024",
     ]);
     // Each forwarding lcore has one of the directions.
     let workers = topology.places.as_ref().map_or(1, |p| p.workers.len());
     command.arg(format!("--nb-cores={workers}"));
-    // It forwards until the enter key, or the end of its input.
-    Process::start("testpmd", command, "Press enter to exit")
+    if !topology.spec.cost {
+        // It forwards until the enter key, or the end of its input.
+        return Process::start("testpmd", command, "Press enter to exit");
+    }
+    command.args(["--record-core-cycles", "--interactive"]);
+    // The prompt is no complete line: it reads the command when it has started.
+    let mut process = Process::start("testpmd", command, "")?;
+    process.ask("start", "nb forwarding cores")?;
+    Ok(process)
 }

@@ -12,8 +12,10 @@ pub const ADAPTER: Adapter = Adapter {
     program: Some("vpp"),
     kinds: ALL,
     is_placed: false,
+    is_single: false,
     memif_queues: 1,
     start,
+    cost: None,
 };
 
 /// Names of the interfaces: vhost-user interfaces are numbered in the order in which they are made.
@@ -25,7 +27,7 @@ fn names(links: &[Link]) -> Vec<String> {
             vhosts += 1;
             format!("VirtualEthernet0/0/{}", vhosts - 1)
         }
-        Kind::Veth => format!("host-{}", link.device()),
+        Kind::Veth | Kind::AfXdp => format!("host-{}", link.device()),
     };
     links.iter().map(name).collect()
 }
@@ -43,7 +45,9 @@ fn commands(topology: &Topology) -> String {
                 text += &format!("create interface memif id 0 socket-id {id} master\n");
             }
             Kind::VirtioUser => text += &format!("create vhost-user socket {socket} server\n"),
-            Kind::Veth => text += &format!("create host-interface name {}\n", link.device()),
+            Kind::Veth | Kind::AfXdp => {
+                text += &format!("create host-interface name {}\n", link.device())
+            }
         }
         text += &format!("set interface state {name} up\n");
     }

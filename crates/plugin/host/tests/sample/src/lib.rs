@@ -1,8 +1,12 @@
 //! A plugin for tests: the name that it is loaded by chooses what it does.
 
+mod guest;
 mod objects;
 mod ttl;
 
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
 use volley_sdk::prelude::*;
 
 volley_sdk::plugin!(register);
@@ -38,6 +42,16 @@ fn register(plugin: &mut Plugin) -> Result<(), RegisterError> {
     if plugin.host().name == "ttl-check" {
         plugin.feature("test-arc", |_| ttl::TtlCheck);
         return Ok(());
+    }
+    if plugin.host().name == "guest" {
+        return guest::register(plugin);
+    }
+    if plugin.host().name == "ticks" {
+        let ticks = Rc::new(Cell::new(0_u32));
+        let shown = ticks.clone();
+        plugin
+            .every(Duration::from_millis(5), move || ticks.set(ticks.get() + 1))
+            .metric("ticks", "Runs of the task.", move || shown.get().into());
     }
     let panics = match plugin.host().name.as_str() {
         "panics-at-load" => panic!("no stamp today"),

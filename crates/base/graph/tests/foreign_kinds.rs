@@ -1,0 +1,288 @@
+//! Sources and stages of plugins, nodes of the router that a plugin replaces, edges that lead to a plugin's node, arcs of plugins:
+//! each comes and goes while packets flow, and no packet is lost or doubled.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use volley_buf::Pool;
+use volley_graph::*;
+
+nexts! { enum ToMiddle { Middle => "middle" } }
+nexts! { enum ToEnd { End => "end" } }
+counters! {
+    /// What the nodes count.
+    pub enum Count {
+        /// packets seen
+        Seen = "seen" (Info),
+    }
+}
+
+/// Makes ten packets a round; with `panics` it panics instead, with packets in its hands.
+struct Ten {
+    panics: bool,
+}
+
+impl Source for Ten {
+    const NAME: &'static str = "ten";
+    type Next = ToMiddle;
+    type Count = Count;
+    fn poll<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, ToMiddle>) -> usize {
+        let mut fresh = out.alloc(10, 1);
+        fresh.fill(|_, _| 64);
+        assert!(!self.panics, "no more packets");
+        cx.count(Count::Seen, 10);
+        fresh.send(ToMiddle::Middle)
+    }
+}
+
+/// A node that counts and passes packets.
+struct Pass;
+
+impl Node for Pass {
+    const NAME: &'static str = "middle";
+    type Next = ToEnd;
+    type Count = Count;
+    type Trace = PacketTrace;
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, ToEnd>) -> Consumed {
+        cx.count(Count::Seen, v.len() as u64);
+        v.send_all(ToEnd::End)
+    }
+}
+
+/// A stage that holds the packets of three rounds, and then releases a vector a round.
+struct Late {
+    held: VecDeque<Batch>,
+    codes: Column,
+    panics: bool,
+}
+
+impl Late {
+    fn new(panics: bool) -> Late {
+        Late {
+            held: VecDeque::new(),
+            codes: Column::new(256),
+            panics,
+        }
+    }
+}
+
+impl Node for Late {
+    const NAME: &'static str = "middle";
+    type Next = ToEnd;
+    type Count = Count;
+    type Trace = PacketTrace;
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, ToEnd>) -> Consumed {
+        cx.count(Count::Seen, v.len() as u64);
+        self.codes.words_mut(v.len()).fill(0);
+        let held = &mut self.held;
+        v.classify(&self.codes, |_, _, batch| held.push_back(batch))
+    }
+}
+
+impl Stage for Late {
+    fn is_holding(&self) -> bool {
+        !self.held.is_empty()
+    }
+    fn release<I: Isa>(&mut self, _: &Cx<'_, Count>, out: &mut Output<'_, I, ToEnd>) -> usize {
+        assert!(!self.panics, "too late");
+        match self.held.len() {
+            0..=3 => 0,
+            _ => self
+                .held
+                .pop_front()
+                .map_or(0, |it| out.send_batch(it, ToEnd::End)),
+        }
+    }
+    fn leave(&mut self, stage_cx: &mut StageCx<'_>, next: NodeId) {
+        for batch in self.held.drain(..) {
+            stage_cx.send_batch_to(batch, next);
+        }
+    }
+}
+
+struct End;
+
+impl Node for End {
+    const NAME: &'static str = "end";
+    type Next = NoNext;
+    type Count = NoCounters;
+    type Trace = PacketTrace;
+    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Consumed {
+        v.free()
+    }
+}
+
+/// ten -> middle -> end
+fn engine(is_source_foreign: bool) -> (Engine, Worker, Arc<Pool>) {
+    let pool = Pool::new(1024).unwrap();
+    let mut engine = Engine::new(Settings::default(), pool.clone(), Domain::new()).unwrap();
+    engine.add("middle", |_| Pass).unwrap();
+    engine.add("end", |_| End).unwrap();
+    if !is_source_foreign {
+        engine.add_source("ten", |_| Ten { panics: false }).unwrap();
+    }
+    let worker = engine.build().unwrap().pop().unwrap();
+    (engine, worker, pool)
+}
+
+fn vectors(engine: &Engine, node: &str) -> u64 {
+    let all = engine.runtime(0);
+    all.iter()
+        .find(|it| it.name == node)
+        .map_or(0, |it| it.vectors)
+}
+
+fn counted(engine: &Engine, node: &str, name: &str) -> u64 {
+    let all = engine.counters().into_iter();
+    let ours = all.filter(|it| it.node == node && it.info.name == name);
+    ours.map(|it| it.count).sum()
+}
+
+fn ten(panics: bool) -> ForeignNode {
+    ForeignNode::source("ten", move |_| Ten { panics })
+}
+
+fn late(panics: bool) -> ForeignNode {
+    ForeignNode::stage("middle", 4, move |_| Late::new(panics))
+}
+
+#[test]
+fn a_source_comes_is_replaced_panics_and_goes() {
+    let (mut engine, mut worker, pool) = engine(true);
+    assert_eq!(worker.step(), 0);
+    engine.add_foreign(ten(false)).unwrap();
+    for _ in 0..5 {
+        assert_eq!(worker.step(), 10);
+        engine.replace_foreign(ten(false)).unwrap();
+    }
+    assert_eq!(counted(&engine, "ten", "seen"), 50);
+    let node = ten(true);
+    let fault = node.fault().clone();
+    engine.replace_foreign(node).unwrap();
+    assert_eq!((worker.step(), worker.step()), (0, 0));
+    assert_eq!(fault.text(), Some("no more packets"));
+    assert_eq!(pool.report().in_use(), 0, "its packets were freed");
+    engine.replace_foreign(ten(false)).unwrap();
+    assert_eq!(worker.step(), 10);
+    engine.remove("ten").unwrap();
+    assert_eq!((worker.step(), worker.step()), (0, 0));
+    assert_eq!(vectors(&engine, "end"), 60);
+    assert!(engine.settled());
+}
+
+#[test]
+fn packets_of_a_stage_go_to_the_next_version_and_leave_with_the_last_one() {
+    let (mut engine, mut worker, pool) = engine(false);
+    assert_eq!(late(false).frames(), 4);
+    engine.override_node(late(false)).unwrap();
+    for round in 1..=3 {
+        assert_eq!(worker.step(), 10);
+        assert_eq!(vectors(&engine, "end"), 0, "round {round}");
+    }
+    for _ in 0..50 {
+        engine.replace_foreign(late(false)).unwrap();
+        worker.step();
+        assert!(engine.settled());
+    }
+    let (sent, arrived) = (530, vectors(&engine, "end"));
+    assert_eq!(arrived + pool.report().in_use() as u64, sent);
+    // A stage that panics keeps what it holds for the next version.
+    engine.replace_foreign(late(true)).unwrap();
+    worker.step();
+    let lost = counted(&engine, "middle", "panicked");
+    engine.replace_foreign(late(false)).unwrap();
+    worker.step();
+    assert_eq!(vectors(&engine, "error-drop"), lost);
+    // The node of the router returns, and gets what the stage held.
+    engine.restore("middle").unwrap();
+    worker.step();
+    assert_eq!(pool.report().in_use(), 0);
+    assert_eq!(vectors(&engine, "end") + lost, 560);
+    assert!(engine.settled());
+}
+
+#[test]
+fn a_stage_that_is_removed_sends_its_packets_through_the_old_graph() {
+    let (mut engine, mut worker, pool) = engine(false);
+    engine
+        .add_foreign(ForeignNode::stage("late", 4, |_| Late::new(false)))
+        .unwrap();
+    worker.step();
+    engine.redirect("middle", "end", "late").unwrap();
+    worker.step();
+    assert_eq!(pool.report().in_use(), 10);
+    let used = engine.remove("late").unwrap_err();
+    assert!(matches!(used, GraphError::EdgeToNowhere { .. }), "{used}");
+    engine.redirect("middle", "late", "end").unwrap();
+    engine.remove("late").unwrap();
+    worker.step();
+    assert_eq!(pool.report().in_use(), 0);
+    assert_eq!(vectors(&engine, "end"), 30);
+    assert_eq!(vectors(&engine, "error-drop"), 0);
+}
+
+#[test]
+fn a_node_of_the_router_is_replaced_and_returns() {
+    let (mut engine, mut worker, _pool) = engine(false);
+    worker.step();
+    for round in 1..=20 {
+        let node = ForeignNode::new("middle", |_| Pass);
+        engine.override_node(node).unwrap();
+        let twice = engine.override_node(ForeignNode::new("middle", |_| Pass));
+        assert!(matches!(twice, Err(GraphError::NotReplaceable { .. })));
+        worker.step();
+        assert_eq!(counted(&engine, "middle", "seen"), 10, "it counts its own");
+        engine.restore("middle").unwrap();
+        worker.step();
+        assert!(engine.settled());
+        assert_eq!(counted(&engine, "middle", "seen"), 10 + 10 * round);
+    }
+    assert_eq!(vectors(&engine, "end"), 410);
+    let drop = engine.override_node(ForeignNode::new(DROP_NODE, |_| Pass));
+    assert!(matches!(drop, Err(GraphError::NotReplaceable { .. })));
+    let unknown = engine.override_node(ForeignNode::new("no", |_| Pass));
+    assert!(matches!(unknown, Err(GraphError::NoNode(_))));
+    engine.restore("middle").unwrap();
+}
+
+#[test]
+fn an_edge_leads_to_another_node_and_back() {
+    let (mut engine, mut worker, _pool) = engine(false);
+    engine
+        .add_foreign(ForeignNode::new("between", |_| Pass))
+        .unwrap();
+    for _ in 0..20 {
+        engine.redirect("ten", "middle", "between").unwrap();
+        worker.step();
+        engine.redirect("ten", "between", "middle").unwrap();
+        worker.step();
+    }
+    assert_eq!(counted(&engine, "between", "seen"), 200);
+    assert_eq!(counted(&engine, "middle", "seen"), 200);
+    assert_eq!(vectors(&engine, "end"), 400);
+    let none = engine.redirect("ten", "between", "end").unwrap_err();
+    assert!(matches!(none, GraphError::NoEdge { .. }), "{none}");
+    let nowhere = engine.redirect("ten", "middle", "nowhere").unwrap_err();
+    assert!(matches!(nowhere, GraphError::EdgeToNowhere { .. }));
+    worker.step();
+    assert_eq!(counted(&engine, "middle", "seen"), 210);
+}
+
+#[test]
+fn an_arc_of_a_plugin_comes_and_goes() {
+    let (mut engine, mut worker, _pool) = engine(false);
+    let arc = engine.add_foreign_arc("own", "middle", "end").unwrap();
+    engine
+        .add_foreign(ForeignNode::new("feature", |_| Pass))
+        .unwrap();
+    let feature = Feature::after("feature", &[]);
+    engine.add_foreign_feature("own", &feature, false).unwrap();
+    engine.set_feature("own", "feature", 1, true).unwrap();
+    worker.step();
+    let used = engine.remove_foreign_arc("own").unwrap_err();
+    assert!(matches!(used, GraphError::ArcInUse { .. }), "{used}");
+    engine.set_feature("own", "feature", 1, false).unwrap();
+    engine.remove_feature("own", "feature").unwrap();
+    engine.remove_foreign_arc("own").unwrap();
+    assert!(engine.arcs().iter().all(|it| it.name != "own"));
+    assert_eq!(engine.add_foreign_arc("own", "middle", "end"), Ok(arc));
+}

@@ -1,0 +1,265 @@
+//! What elements do to all packets of a vector at once. A vector with a packet that needs more is handled packet by packet.
+
+use crate::columns::{DST, NET, NOTE, PORT};
+use crate::node::Port;
+use std::sync::Arc;
+use volley_graph::buf::META;
+use volley_graph::{Col, Column, Isa, Vector, Words, mask, or_all, strip_rows};
+use volley_wire::Header;
+use volley_wire::eth::EthHeader;
+
+/// Length of an Ethernet header.
+pub(crate) const ETHERNET: usize = EthHeader::LEN;
+/// Wrong source addresses for which a vector is checked at once.
+pub(crate) const BAD: usize = 8;
+/// The first byte of a header of IPv4 without options.
+const PLAIN: u32 = 0x45;
+
+/// The way of an element with a whole vector.
+#[derive(Clone, Default)]
+pub enum Fast {
+    /// Each packet is handled alone.
+    #[default]
+    None,
+    /// All packets go to output 0.
+    Pass,
+    /// Bytes are removed from the front.
+    Strip(u32),
+    /// An Ethernet header is put in front.
+    Prepend([u8; ETHERNET]),
+    /// Bits of the note are set: mask and bits.
+    Paint(u32, u32),
+    /// Packets go to output 0 if none has one of these bits in its note.
+    NoBits(u32),
+    /// Packets go to output 0 if none has this value in the bits of the note: mask and value.
+    NotValue(u32, u32),
+    /// Packets of one EtherType go to one output: those of which no other byte decides.
+    EtherTypes(Arc<[(u16, usize)]>),
+    /// IP headers without options are right and marked, none has one of these sources.
+    CheckIp([u32; BAD]),
+    /// Headers have no options.
+    Plain,
+    /// TTLs are decremented.
+    Ttl,
+    /// Packets have this length at most.
+    AtMost(u32),
+    /// An Ethernet header for the next hop is put in front: [`crate::Build::header`].
+    Resolve,
+}
+
+/// Memory for the headers of a vector.
+pub(crate) struct Scratch {
+    header: Words<5>,
+    odd: Column,
+    length: Column,
+    dst: Column,
+}
+
+impl Scratch {
+    /// For vectors of up to `size` packets; without memory where the element needs none.
+    pub(crate) fn new(fast: &Fast, size: usize) -> Scratch {
+        let size = match fast {
+            Fast::CheckIp(_) | Fast::Plain | Fast::Ttl | Fast::EtherTypes(_) => size,
+            _ => 0,
+        };
+        Scratch {
+            header: Words::new(size),
+            odd: Column::new(size),
+            length: Column::new(size),
+            dst: Column::new(size),
+        }
+    }
+}
+
+/// Whether all packets have at least this length, each in one buffer.
+#[inline(always)]
+fn are_long<I: Isa>(v: &Vector<'_, I, Port>, least: u32) -> bool {
+    let short = v.column(Col::LEN).iter();
+    let short = short.fold(0, |any, len| any | mask(*len < least));
+    short == 0 && !v.has_chains()
+}
+
+/// Whether the network header of all packets is at their position.
+#[inline(always)]
+fn is_at_header<I: Isa>(v: &mut Vector<'_, I, Port>) -> bool {
+    v.require(NET.col, 0);
+    let at = v.same_position().map(|at| at as u32);
+    at.is_some() && v.same(NET.col) == at
+}
+
+/// Puts 14 bytes in front of all packets; false, without a change, where there is no room.
+#[inline(always)]
+pub(crate) fn prepend<'h, I: Isa>(
+    v: &mut Vector<'_, I, Port>,
+    header: impl Fn(usize) -> &'h [u8; ETHERNET],
+) -> bool {
+    if v.same_position().is_none_or(|at| at < META + ETHERNET) {
+        return false;
+    }
+    v.retreat(ETHERNET as u32);
+    v.apply::<ETHERNET>(|row, bytes| *bytes = *header(row));
+    true
+}
+
+/// Whether all packets arrived at input 0.
+#[inline(always)]
+pub(crate) fn is_at_first_input<I: Isa>(v: &mut Vector<'_, I, Port>) -> bool {
+    v.require(NOTE.col, 0);
+    or_all(v.column(NOTE.col)) & PORT == 0
+}
+
+/// Nonzero for a header that needs an exact check: the length of the packet, and the words of the header.
+#[inline(always)]
+fn suspicious(len: u32, [w0, w1, w2, src, dst]: [u32; 5], bad: &[u32; BAD]) -> u32 {
+    let total = w0 & 0xffff;
+    let half = |word: u32| (word >> 16) + (word & 0xffff);
+    let sum = half(w0) + half(w1) + half(w2) + half(src) + half(dst);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let from_bad = bad.iter().fold(0, |any, it| any | mask(src == *it));
+    (w0 >> 24 ^ PLAIN) | mask(total < 20) | mask(total > len) | (sum ^ 0xffff) | from_bad
+}
+
+/// Checks headers, and notes where they are, the destination and the length.
+#[inline(always)]
+fn check_ip<I: Isa>(
+    v: &mut Vector<'_, I, Port>,
+    scratch: &mut Scratch,
+    bad: &[u32; BAD],
+) -> Option<usize> {
+    let n = v.len();
+    let at = v.same_position()?;
+    v.words(0, &mut scratch.header);
+    let strips = n.div_ceil(16);
+    let header = &scratch.header.strips(n)[..strips];
+    let lens = &v.strips(Col::LEN)[..strips];
+    let (odd, length, to) = (
+        &mut scratch.odd.strips_mut(n)[..strips],
+        &mut scratch.length.strips_mut(n)[..strips],
+        &mut scratch.dst.strips_mut(n)[..strips],
+    );
+    for strip in 0..strips {
+        let [w0, w1, w2, src, dst] = &header[strip];
+        for row in 0..strip_rows::<I>(n, strip) {
+            let words = [w0[row], w1[row], w2[row], src[row], dst[row]];
+            odd[strip][row] = suspicious(lens[strip][row], words, bad);
+            length[strip][row] = w0[row] & 0xffff;
+        }
+        to[strip] = *dst;
+    }
+    if or_all(scratch.odd.words(n)) != 0 {
+        return None;
+    }
+    v.put(Col::LEN, &mut scratch.length);
+    v.put(DST.col, &mut scratch.dst);
+    v.column_mut(NET.col).fill(at as u32);
+    Some(0)
+}
+
+/// The first word that all headers have at a place under a mask.
+#[inline(always)]
+fn same_word<I: Isa>(
+    v: &mut Vector<'_, I, Port>,
+    scratch: &mut Scratch,
+    (offset, under): (usize, u32),
+) -> Option<u32> {
+    let n = v.len();
+    v.words(offset, &mut scratch.header);
+    let first = *scratch.header.strips(n).first()?.first()?.first()?;
+    let strips = scratch.header.strips(n).iter();
+    for ([words, ..], odd) in strips.zip(scratch.odd.strips_mut(n)) {
+        for (odd, word) in odd.iter_mut().zip(words) {
+            *odd = (word ^ first) & under;
+        }
+    }
+    (or_all(scratch.odd.words(n)) == 0).then_some(first & under)
+}
+
+/// Decrements all TTLs, if each is above 1 (RFC 1624 for the checksum).
+#[inline(always)]
+fn decrement<I: Isa>(v: &mut Vector<'_, I, Port>, scratch: &mut Scratch) -> Option<usize> {
+    if !is_at_header(v) || !are_long(v, 20) {
+        return None;
+    }
+    let n = v.len();
+    v.words(0, &mut scratch.header);
+    let strips = scratch.header.strips(n).iter();
+    for ([w0, _, w2, ..], odd) in strips.zip(scratch.odd.strips_mut(n)) {
+        for row in 0..16 {
+            odd[row] = mask(w2[row] >> 24 < 2) | (w0[row] >> 24 ^ PLAIN);
+        }
+    }
+    if or_all(scratch.odd.words(n)) != 0 {
+        return None;
+    }
+    v.apply::<12>(|_, header| {
+        let [.., ttl, protocol, high, low] = *header;
+        let sum = u32::from(!u16::from_be_bytes([high, low])) + 0xfeff;
+        let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+        let [high, low] = sum.to_be_bytes();
+        header[8..].copy_from_slice(&[ttl - 1, protocol, high, low]);
+    });
+    Some(0)
+}
+
+impl Fast {
+    /// Handle all packets: the output to which all of them go. Without one nothing was changed.
+    #[inline(always)]
+    pub(crate) fn run<I: Isa>(
+        &self,
+        v: &mut Vector<'_, I, Port>,
+        scratch: &mut Scratch,
+    ) -> Option<usize> {
+        match self {
+            Fast::None | Fast::Resolve => None,
+            Fast::Pass => Some(0),
+            Fast::Strip(bytes) => are_long(v, *bytes).then(|| {
+                v.advance(*bytes);
+                0
+            }),
+            Fast::Prepend(header) => prepend(v, |_| header).then_some(0),
+            Fast::Paint(under, bits) => {
+                v.require(NOTE.col, 0);
+                for word in v.column_mut(NOTE.col) {
+                    *word = *word & !under | bits;
+                }
+                Some(0)
+            }
+            Fast::NoBits(bits) => {
+                v.require(NOTE.col, 0);
+                (or_all(v.column(NOTE.col)) & bits == 0).then_some(0)
+            }
+            Fast::NotValue(under, value) => {
+                v.require(NOTE.col, 0);
+                let words = v.column(NOTE.col).iter();
+                let any = words.fold(0, |any, word| any | mask(word & under == *value));
+                (any == 0).then_some(0)
+            }
+            Fast::EtherTypes(types) => {
+                if !are_long(v, ETHERNET as u32) {
+                    return None;
+                }
+                let word = same_word(v, scratch, (12, 0xffff_0000))?;
+                let found = types.iter().find(|(it, _)| u32::from(*it) == word >> 16);
+                found.map(|(_, port)| *port)
+            }
+            Fast::CheckIp(bad) => check_ip(v, scratch, bad),
+            Fast::Plain => {
+                if !is_at_header(v) {
+                    return None;
+                }
+                let word = same_word(v, scratch, (0, 0xff00_0000))?;
+                (word >> 24 == PLAIN).then_some(0)
+            }
+            Fast::Ttl => decrement(v, scratch),
+            Fast::AtMost(most) => {
+                if !is_at_header(v) {
+                    return None;
+                }
+                let lens = v.column(Col::LEN).iter();
+                let any = lens.fold(0, |any, len| any | mask(*len > *most));
+                (any == 0).then_some(0)
+            }
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Names that a configuration gives to addresses (AddressInfo) and to patterns of rewriters (IPRewriterPatterns). Other elements use
+//! them in their arguments.
+
+use crate::arguments::{ethernet, mask, plain_words, prefix};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use volley_click_lang::{Network, words};
+
+/// The class that names addresses.
+pub(crate) const ADDRESSES: &str = "AddressInfo";
+/// The class that names patterns.
+pub(crate) const PATTERNS: &str = "IPRewriterPatterns";
+
+/// What a name means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Station {
+    address: Option<u32>,
+    network: Option<(u32, u8)>,
+    mac: Option<[u8; 6]>,
+}
+
+/// The names of a configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    stations: BTreeMap<String, Station>,
+    patterns: BTreeMap<String, String>,
+}
+
+/// Which addresses of a name a text needs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// An address, else a prefix, else a MAC address.
+    Address,
+    /// An address or prefix, and the MAC address behind it.
+    Both,
+}
+
+fn ip(address: u32) -> String {
+    Ipv4Addr::from_bits(address).to_string()
+}
+
+fn mac(bytes: [u8; 6]) -> String {
+    bytes.map(|byte| format!("{byte:02x}")).join(":")
+}
+
+impl Station {
+    fn learn(&mut self, word: &str) -> bool {
+        if let Some(found) = ethernet(word) {
+            self.mac = Some(found);
+        } else if let Some((address, len)) = prefix(word) {
+            if len == 32 || address & !mask(len) != 0 {
+                self.address = Some(address);
+            }
+            if len < 32 {
+                self.network = Some((address & mask(len), len));
+            }
+        } else {
+            return false;
+        }
+        true
+    }
+
+    fn prefix(&self) -> Option<String> {
+        let (address, len) = self.network?;
+        Some(format!("{}/{len}", ip(address)))
+    }
+
+    /// The text in the place of the name.
+    fn text(&self, wanted: Wanted) -> Option<String> {
+        let first = self.address.map(ip).or_else(|| self.prefix());
+        let mac = self.mac.map(mac);
+        match (wanted, first, mac) {
+            (Wanted::Both, Some(first), Some(mac)) => Some(format!("{first} {mac}")),
+            (_, Some(first), _) => Some(first),
+            (_, None, mac) => mac,
+        }
+    }
+}
+
+impl Names {
+    /// Those of a configuration. An error is one sentence, with the place of its element.
+    pub(crate) fn of(network: &Network) -> Result<Names, (usize, String)> {
+        let mut names = Names::default();
+        for element in &network.elements {
+            for text in &element.arguments {
+                let done = match element.class.as_str() {
+                    ADDRESSES => names.add_station(text),
+                    PATTERNS => names.add_pattern(text),
+                    _ => break,
+                };
+                done.map_err(|why| (element.at, why))?;
+            }
+        }
+        Ok(names)
+    }
+
+    fn add_station(&mut self, text: &str) -> Result<(), String> {
+        let all = plain_words(text);
+        let Some((name, words)) = all.split_first() else {
+            return Ok(());
+        };
+        let mut station = self.stations.get(name).copied().unwrap_or_default();
+        for word in words {
+            // A prefix of IPv6 has no meaning here.
+            let is_known = station.learn(word) || word.matches(':').count() > 1;
+            if let (false, Some(other)) = (is_known, self.stations.get(word)) {
+                station = *other;
+            } else if !is_known {
+                return Err(format!(
+                    "'{word}' is no address of {name}: give IPv4 addresses, prefixes and MAC addresses"
+                ));
+            }
+        }
+        self.stations.insert(name.clone(), station);
+        Ok(())
+    }
+
+    fn add_pattern(&mut self, text: &str) -> Result<(), String> {
+        let text = self.spread(text, Wanted::Address);
+        match text.split_once(char::is_whitespace) {
+            Some((name, pattern)) => {
+                let pattern = pattern.trim().to_owned();
+                self.patterns.insert(name.to_owned(), pattern);
+                Ok(())
+            }
+            None => Err(format!(
+                "'{text}' is no pattern: give a name, and addresses and ports such as 192.0.2.1 1024-65535 - -"
+            )),
+        }
+    }
+
+    /// The value of a word with a suffix: `gate:ip`, `gate:net`, `gate:eth`.
+    fn with_suffix(&self, word: &str) -> Option<String> {
+        let (name, suffix) = word.rsplit_once(':')?;
+        let station = self.stations.get(name)?;
+        match suffix {
+            "ip" | "addr" | "ip4" => station.address.map(ip),
+            "net" | "ipnet" | "ip4net" => station.prefix(),
+            "eth" | "ether" => station.mac.map(mac),
+            _ => None,
+        }
+    }
+
+    /// The MAC address of a word: a name with one, or `name:eth`.
+    pub(crate) fn mac_of(&self, word: &str) -> Option<String> {
+        let of_name = || self.stations.get(word)?.mac.map(mac);
+        self.with_suffix(word).or_else(of_name)
+    }
+
+    /// The address of a word.
+    pub(crate) fn address_of(&self, word: &str) -> Option<String> {
+        let of_name = || self.stations.get(word)?.address.map(ip);
+        self.with_suffix(word).or_else(of_name)
+    }
+
+    /// The prefix of a word.
+    pub(crate) fn prefix_of(&self, word: &str) -> Option<String> {
+        let of_name = || {
+            let station = self.stations.get(word)?;
+            station.prefix().or_else(|| station.address.map(ip))
+        };
+        self.with_suffix(word).or_else(of_name)
+    }
+
+    /// A text of several words with the values of its names. A text without names stays as it is.
+    pub(crate) fn spread(&self, text: &str, wanted: Wanted) -> String {
+        if self.stations.is_empty() && self.patterns.is_empty() {
+            return text.to_owned();
+        }
+        let all = words(text);
+        let mut is_changed = false;
+        let mut before = "";
+        let mut made = Vec::new();
+        for word in &all {
+            let value = match before {
+                "pattern" => self.patterns.get(word).cloned(),
+                "net" => self.prefix_of(word),
+                _ => None,
+            };
+            let station = || self.stations.get(word)?.text(wanted);
+            let value = value.or_else(|| self.with_suffix(word)).or_else(station);
+            is_changed |= value.is_some();
+            made.push(value.unwrap_or_else(|| word.clone()));
+            before = word;
+        }
+        match is_changed {
+            true => made.join(" "),
+            false => text.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names() -> Names {
+        let mut names = Names::default();
+        names
+            .add_station("gate 10.0.0.1 10.0.0.0/8 0:50:ba:85:84:a9")
+            .unwrap();
+        names.add_station("outside 192.0.2.5/24").unwrap();
+        names.add_station("next 2:0:a:11:22:1f").unwrap();
+        names.add_pattern("world outside 50000-65535 - -").unwrap();
+        names
+    }
+
+    #[test]
+    fn names_become_addresses_where_they_are_words() {
+        let names = names();
+        let spread = |text| names.spread(text, Wanted::Address);
+        assert_eq!(spread("dst host gate"), "dst host 10.0.0.1");
+        assert_eq!(spread("dst net gate"), "dst net 10.0.0.0/8");
+        assert_eq!(
+            spread("outside:net next:eth"),
+            "192.0.2.0/24 02:00:0a:11:22:1f"
+        );
+        assert_eq!(
+            spread("pattern world 0 1"),
+            "pattern 192.0.2.5 50000-65535 - - 0 1"
+        );
+        assert_eq!(spread("\"gates\"  x"), "\"gates\"  x");
+        let both = names.spread("gate", Wanted::Both);
+        assert_eq!(both, "10.0.0.1 00:50:ba:85:84:a9");
+        assert_eq!(names.mac_of("next").unwrap(), "02:00:0a:11:22:1f");
+        assert_eq!(names.mac_of("outside"), None);
+        assert_eq!(names.address_of("outside:ip").unwrap(), "192.0.2.5");
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused() {
+        let mut names = names();
+        let refused = names.add_station("x 10.0.0.300").unwrap_err();
+        assert!(refused.starts_with("'10.0.0.300' is no address of x"));
+        assert!(names.add_pattern("alone").is_err());
+        names.add_station("alias gate").unwrap();
+        assert_eq!(names.address_of("alias").unwrap(), "10.0.0.1");
+    }
+}

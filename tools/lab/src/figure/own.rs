@@ -1,0 +1,121 @@
+//! The table of docs/bench.md and of the README, which no paper has.
+
+use super::definition::{Axis, Fact, Figure, NONE, Point, Scale, linear};
+use super::shape::{Curve, Shape, unknown};
+use crate::level::Level;
+
+/// A full table of the Internet in 2026 has as many prefixes.
+const FULL: &str = "--prefixes 1042325";
+
+/// Names of the rows, and their arguments; `FULL` is put for the word `full`.
+const ROWS: [(&str, &str); 14] = [
+    ("patch", "--scenario xc"),
+    ("L2 cross-connect", "--scenario l2xc"),
+    ("ip4, 1 route", "--scenario ip4"),
+    ("ip6, 1 route", "--scenario ip6"),
+    ("mix, 1 route", "--scenario mix"),
+    (
+        "ip4, full table, 64k uniform",
+        "--scenario ip4 --destinations uniform full",
+    ),
+    (
+        "ip4, full table, 1M uniform",
+        "--scenario ip4 --destinations uniform --distinct 1048576 full",
+    ),
+    (
+        "ip4, full table, any address",
+        "--scenario ip4 --destinations any full",
+    ),
+    (
+        "ip6, full table, 64k uniform",
+        "--scenario ip6 --destinations uniform full",
+    ),
+    (
+        "mix, full tables",
+        "--scenario mix --destinations uniform full",
+    ),
+    (
+        "ip4, full table, packet by packet",
+        "--scenario ip4 --destinations uniform --style rtc full",
+    ),
+    (
+        "mix, full tables, packet by packet",
+        "--scenario mix --destinations uniform --style rtc full",
+    ),
+    (
+        "ip4, full table, cold buffers",
+        "--scenario ip4 --destinations uniform --buffers 65536 full",
+    ),
+    (
+        "ip4, full table, scalar kernels",
+        "--scenario ip4 --destinations uniform --isa scalar full",
+    ),
+];
+/// So many rows are part of a short run: those without a full table, which takes seconds to load.
+const SHORT: usize = 5;
+
+/// The table.
+pub const TABLE: Figure = Figure {
+    name: "volley-table",
+    paper: "Volley",
+    number: "table of docs/bench.md",
+    title: "Cycles of the graph by scenario",
+    x: Axis {
+        title: "scenario",
+        scale: Scale::Names,
+    },
+    y: linear("TSC cycles per packet"),
+    metric: "cycles",
+    parts: &[],
+    fact: Fact {
+        text: "No paper has this table: `cargo xtask bench --from` writes it into docs/bench.md and README.md.",
+        source: "Volley's own table.",
+    },
+    published: NONE,
+    compared: NONE,
+    quoted: NONE,
+    method: "volley bench, packets of 64 bytes from memory, one core. Full tables are synthetic, with 1,042,325 IPv4 prefixes and a quarter as many of IPv6.",
+    points: |level| {
+        let count = match level {
+            Level::Full => ROWS.len(),
+            _ => SHORT,
+        };
+        let at = |(x, (label, words)): (usize, &(&str, &str))| Point {
+            series: "Volley",
+            x: x as f64,
+            label: (*label).to_owned(),
+            args: words.replace("full", FULL),
+        };
+        ROWS[..count].iter().enumerate().map(at).collect()
+    },
+    judge: cheapest,
+};
+
+/// Names the ends: there is nothing to agree with.
+fn cheapest(curves: &[Curve]) -> Shape {
+    let all = || curves.iter().flat_map(|c| &c.points).map(|p| p.1);
+    let ends = all()
+        .min_by(f64::total_cmp)
+        .zip(all().max_by(f64::total_cmp));
+    let Some((least, most)) = ends else {
+        return unknown();
+    };
+    Shape {
+        agrees: None,
+        why: format!("The scenarios cost {least:.1} to {most:.1} cycles per packet."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_runs_load_no_full_table() {
+        let full = |level| {
+            let points = (TABLE.points)(level).into_iter();
+            points.filter(|p| p.args.contains(FULL)).count()
+        };
+        assert_eq!([full(Level::Quick), full(Level::Full)], [0, 9]);
+    }
+}

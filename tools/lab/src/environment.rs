@@ -54,16 +54,9 @@ fn field(text: &str, key: &str) -> String {
     found.map_or(String::new(), |(_, value)| value.trim().to_owned())
 }
 
-/// The last processor that the process may use, to which the benchmark pins itself, from the lines of /proc/self/status.
-fn last_allowed(status: &str) -> String {
-    let list = field(status, "Cpus_allowed_list");
-    let last = list.rsplit([',', '-']).next();
-    last.unwrap_or_default().to_owned()
-}
-
 /// The clocks that a processor can have, if its clock can be set.
-fn clocks(processor: &str) -> String {
-    let folder = processor.parse().ok().map(clock::folder);
+fn clocks(processor: Option<usize>) -> String {
+    let folder = processor.map(clock::folder);
     match folder.and_then(|folder| clock::range(&folder)) {
         Some((least, most)) => format!("{} to {} MHz", least / 1000, most / 1000),
         None => String::new(),
@@ -87,7 +80,8 @@ impl Environment {
     pub fn now() -> Environment {
         let cpu = read("/proc/cpuinfo");
         let memory = read("/proc/meminfo");
-        let pinned = last_allowed(&read("/proc/self/status"));
+        // The benchmark pins itself to the last processor that it may use.
+        let pinned = volley_graph::cores().last().copied();
         let pages = memory.lines().filter(|line| line.contains("Huge"));
         Environment {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -95,8 +89,8 @@ impl Environment {
             debug_build: cfg!(debug_assertions),
             processor: field(&cpu, "model name"),
             processors: std::thread::available_parallelism().map_or(1, usize::from),
-            clocks: clocks(&pinned),
-            pinned,
+            clocks: clocks(pinned),
+            pinned: pinned.map_or(String::new(), |core| core.to_string()),
             tsc_ghz: (volley_simd::cycles_per_second() / 1e6).round() / 1e3,
             flags: field(&cpu, "flags"),
             kernel: read("/proc/sys/kernel/osrelease"),
@@ -117,13 +111,6 @@ mod tests {
         assert_eq!(field(text, "model name"), "A: B");
         assert_eq!(field(text, "flags"), "fpu avx2");
         assert_eq!(field(text, "none"), "");
-    }
-
-    #[test]
-    fn the_last_processor_that_may_be_used() {
-        let of = |list: &str| last_allowed(&format!("Name:\tx\nCpus_allowed_list:\t{list}\n"));
-        assert_eq!([of("0-3"), of("0-1,7"), of("5")], ["3", "7", "5"]);
-        assert_eq!(last_allowed(""), "");
     }
 
     #[test]

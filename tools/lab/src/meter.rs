@@ -191,7 +191,7 @@ fn derived(mhz: f64, samples: &Samples) -> Samples {
 impl Meter for Bench {
     fn measure(&mut self, args: &str, length: Length) -> Result<Samples, String> {
         let task = Task::of(args)?;
-        if !matches!(task, Task::Switch(_)) {
+        if !task.is_switch() {
             // A switch polls: it would take a core from the other measurements.
             self.beds.close();
         }

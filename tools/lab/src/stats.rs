@@ -95,7 +95,7 @@ fn sorted(samples: &[f64]) -> Option<Vec<f64>> {
 }
 
 /// Quantile of sorted samples, interpolated linearly (type 7 of Hyndman and Fan, the default of R).
-fn quantile(sorted: &[f64], fraction: f64) -> f64 {
+pub(crate) fn quantile(sorted: &[f64], fraction: f64) -> f64 {
     let at = fraction * (sorted.len() - 1) as f64;
     let (below, above) = (at.floor() as usize, at.ceil() as usize);
     sorted[below] + (sorted[above] - sorted[below]) * (at - below as f64)

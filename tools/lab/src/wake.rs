@@ -1,9 +1,10 @@
-//! What the kernel takes to wake a thread: the part of a packet's latency behind a worker that sleeps which no router can avoid.
+//! Time that the kernel needs to wake a thread. A packet for a sleeping worker waits at least as long, in any router.
 //!
 //! A thread waits for an event counter as a worker does (`ppoll`), on the last processor. Another one, on the first processor, polls the
 //! clock as the generator does, and signals as a driver does.
 
 use crate::samples::{Length, Samples};
+use crate::stats;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -27,8 +28,8 @@ pub fn measure(pps: f64, length: Length) -> Result<Samples, String> {
         let mut times = repetition(first, last, Duration::from_secs_f64(1.0 / pps), count)?;
         times.sort_by(f64::total_cmp);
         for (name, part) in [("median", 0.5), ("p99", 0.99)] {
-            let at = ((times.len() - 1) as f64 * part) as usize;
-            samples.entry(name.to_owned()).or_default().push(times[at]);
+            let time = stats::quantile(&times, part);
+            samples.entry(name.to_owned()).or_default().push(time);
         }
     }
     Ok(samples)

@@ -131,9 +131,10 @@ impl Link {
                 name,
             },
             Kind::Veth | Kind::AfXdp => {
-                let (device, holder) = match letter {
-                    SWITCH => (self.device(), self.holder),
-                    _ => (self.far_device(), self.holder),
+                let holder = self.holder;
+                let device = match letter {
+                    SWITCH => self.device(),
+                    _ => self.far_device(),
                 };
                 let port = match (self.kind, letter) {
                     (Kind::AfXdp, SWITCH) => format!(

@@ -2,7 +2,12 @@
 //!
 //! A probe has 18 bytes, so that it fits the UDP payload of the shortest Ethernet frame (60 bytes without frame check sequence).
 
-use volley_wire::ethertype;
+use volley_wire::eth::EthHeader;
+use volley_wire::ip4::Ip4Header;
+use volley_wire::ip6::Ip6Header;
+use volley_wire::udp::UdpHeader;
+use volley_wire::vlan::VlanTag;
+use volley_wire::{Header, ethertype};
 
 /// Bytes of a probe.
 pub const LENGTH: usize = 18;
@@ -10,16 +15,16 @@ pub const LENGTH: usize = 18;
 pub const FRONT: usize = 96;
 /// First byte of a probe.
 const MAGIC: u8 = 0x56;
-/// Ethernet header, UDP header.
-pub const ETHERNET: usize = 14;
+/// Bytes of an Ethernet header without tags.
+pub const ETHERNET: usize = EthHeader::LEN;
 /// Bytes of a VLAN tag.
-pub const TAG: usize = 4;
+pub const TAG: usize = VlanTag::LEN;
 /// Bytes of a UDP header.
-pub const UDP: usize = 8;
-/// Bytes of an IPv4 header without options, and of an IPv6 header.
-pub const IP4: usize = 20;
+pub const UDP: usize = UdpHeader::LEN;
+/// Bytes of an IPv4 header without options.
+pub const IP4: usize = Ip4Header::LEN;
 /// Bytes of an IPv6 header.
-pub const IP6: usize = 40;
+pub const IP6: usize = Ip6Header::LEN;
 
 /// What a packet says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -252,7 +252,7 @@ fn distribution(area: &Area<'_>, figure: &Figure, series: &[Series]) -> Result<(
     Ok(())
 }
 
-/// Numbers values as rings, values to compare with as crosses.
+/// Published values as rings, values to compare with as crosses.
 fn marks<X: Ranged<ValueType = f64>>(
     chart: &mut Chart<'_, '_, X>,
     figure: &Figure,

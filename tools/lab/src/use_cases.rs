@@ -176,7 +176,7 @@ pub fn markdown(run: &Run) -> String {
 }
 
 /// What the table shows.
-pub const NOTE: &str = "Medians with packets of 64 bytes, one way. A router is listed beside the switches because it forwards the same packets between the same ports.";
+pub const NOTE: &str = "Medians with packets of 64 bytes, one way; R+ is the largest rate that came back. A router is listed beside the switches because it forwards the same packets between the same ports.";
 
 #[cfg(test)]
 mod tests {

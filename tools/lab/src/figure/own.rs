@@ -4,10 +4,10 @@ use super::definition::{Axis, Fact, Figure, NONE, Point, Scale, linear};
 use super::shape::{Curve, Shape, unknown};
 use crate::level::Level;
 
-/// A full table of the Internet in 2026 has as many prefixes.
+/// Arguments of a full table: the number of IPv4 prefixes of the Internet in 2026.
 const FULL: &str = "--prefixes 1042325";
 
-/// Names of the rows, and their arguments; `FULL` is put for the word `full`.
+/// Names of the rows, and their arguments, in which the word `full` is replaced by `FULL`.
 const ROWS: [(&str, &str); 14] = [
     ("patch", "--scenario xc"),
     ("L2 cross-connect", "--scenario l2xc"),
@@ -51,7 +51,7 @@ const ROWS: [(&str, &str); 14] = [
         "--scenario ip4 --destinations uniform --isa scalar full",
     ),
 ];
-/// So many rows are part of a short run: those without a full table, which takes seconds to load.
+/// Rows of a short run: those without a full table, which takes seconds to load.
 const SHORT: usize = 5;
 
 /// The table.
@@ -91,7 +91,7 @@ pub const TABLE: Figure = Figure {
     judge: cheapest,
 };
 
-/// Names the ends: there is nothing to agree with.
+/// States the lowest and the highest cost. No paper has this table, so no shape is judged.
 fn cheapest(curves: &[Curve]) -> Shape {
     let all = || curves.iter().flat_map(|c| &c.points).map(|p| p.1);
     let ends = all()

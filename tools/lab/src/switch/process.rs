@@ -158,7 +158,7 @@ fn pass_on(from: impl Read + Send + 'static, to: Sender<String>) {
     std::thread::spawn(move || {
         for line in BufReader::new(from).lines() {
             let Ok(line) = line else { break };
-            // After the start, the lines are read by nothing.
+            // The reader is gone when the process is being ended.
             let _ = to.send(line);
         }
     });

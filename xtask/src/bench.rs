@@ -94,16 +94,21 @@ pub fn run(home: &Home, from: Option<PathBuf>, quick: bool) -> Result<(), Error>
     put(&home.root.join(FRONT), FRONT, &front(&run, link.as_deref()))
 }
 
+/// Builds the program of the lab; returns its path.
+pub fn lab(home: &Home) -> Result<PathBuf, String> {
+    let build = ["build", "--release", "--locked", "-p", "volley-lab"];
+    Program::cargo(home).args(build).require()?;
+    Ok(home.target.join("release/volley-lab"))
+}
+
 /// Runs the two figures of the lab.
 fn measure(home: &Home, quick: bool) -> Result<PathBuf, Error> {
     let failed = |reason| Error::format("volley-lab", reason);
-    let build = ["build", "--release", "--locked", "-p", "volley-lab"];
-    Program::cargo(home).args(build).require().map_err(failed)?;
+    let lab = lab(home).map_err(failed)?;
     let folder = home.target.join("bench-lab");
     if folder.exists() {
         std::fs::remove_dir_all(&folder).map_err(Error::file(&folder))?;
     }
-    let lab = home.target.join("release/volley-lab");
     let mut run = Program::new(home, &lab).args(["run", ROWS, CURVES, "--out"]);
     run = run.arg(&folder).limit_seconds(LIMIT);
     if quick {
@@ -276,7 +281,10 @@ mod tests {
         let text = |name: &str| std::fs::read_to_string(home.root.join(name)).unwrap();
         let (pages, front_page) = (text(PAGE), text(FRONT));
         let Some(name) = stored(&pages) else {
-            assert!(pages.contains("No report is stored"), "{PAGE}");
+            assert!(
+                pages.contains("No report is stored"),
+                "{PAGE} has the tables of a run that is not stored: see {REPORTS}/README.md"
+            );
             return;
         };
         let folder = home.root.join(REPORTS).join(name);

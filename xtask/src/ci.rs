@@ -215,11 +215,11 @@ pub fn dpdk(home: &Home) -> Outcome {
     })
 }
 
-/// All figures of the lab at smoke level, in less than two minutes, and the page that shows them.
+/// All figures of the lab at smoke level, in less than two minutes, and the page that shows them, if Chromium is installed.
 fn lab(home: &Home) -> Outcome {
     let words = ["lab", "--only", "smoke"].map(Into::into);
     match command::tool(home, SHOW, &words) {
-        Ok(0) => Pass("every figure at smoke level, and the page".into()),
+        Ok(0) => Pass("every figure at smoke level; the page, if Chromium is installed".into()),
         Ok(_) => Fail("`cargo xtask show lab --only smoke` has failed".into()),
         Err(error) => Fail(error.to_string()),
     }

@@ -2,10 +2,10 @@
 
 use super::list::Sitting;
 use super::{Item, Work, item, lab_page, long};
-use std::path::PathBuf;
-use xtask::home::Home;
 use xtask::report::Outcome;
 use xtask::run::Program;
+
+pub use xtask::bench::lab as program;
 
 const fn tests(name: &'static str, what: &'static str, words: &'static [&'static str]) -> Item {
     item(name, what, Work::Command(words))
@@ -82,13 +82,6 @@ pub const ITEMS: &[Item] = &[
     ),
 ];
 
-/// Builds the program.
-pub fn program(home: &Home) -> Result<PathBuf, String> {
-    let build = ["build", "--release", "--locked", "-p", "volley-lab"];
-    Program::cargo(home).args(build).require()?;
-    Ok(home.target.join("release/volley-lab"))
-}
-
 /// All figures at a level, within a limit in seconds.
 fn all(sitting: &Sitting<'_>, level: &str, limit: u64) -> Outcome {
     match program(sitting.home) {
@@ -138,12 +131,7 @@ fn compared(sitting: &Sitting<'_>) -> Result<String, String> {
     let lab = program(home)?;
     let dirs = ["a", "b"].map(|name| home.target.join(format!("show-lab-{name}")));
     for dir in &dirs {
-        match std::fs::remove_dir_all(dir) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                return Err(format!("{}: {e}", dir.display()));
-            }
-            _ => {}
-        }
+        lab_page::empty(dir)?;
         Program::new(home, &lab)
             .args(["run", "vpp-9", "--quick", "--out"])
             .arg(dir)

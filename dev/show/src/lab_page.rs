@@ -95,7 +95,8 @@ fn whole(
     look(home, chromium, &dir).map(|seen| (text, Some(seen)))
 }
 
-fn empty(dir: &Path) -> Result<(), String> {
+/// Removes the folder of an earlier run.
+pub fn empty(dir: &Path) -> Result<(), String> {
     match std::fs::remove_dir_all(dir) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
             Err(format!("{}: {e}", dir.display()))
@@ -133,11 +134,16 @@ fn judged(entries: &[Entry]) -> Result<String, String> {
     ))
 }
 
+/// Chromium without a window; the page is to follow.
+fn browser(home: &Home, chromium: &str) -> Program {
+    let options = ["--headless", "--no-sandbox", "--disable-gpu"];
+    Program::new(home, chromium).args(options).limit_seconds(60)
+}
+
 /// Open the page, and look at each figure.
 fn look(home: &Home, chromium: &str, dir: &Path) -> Result<String, String> {
     let page = dir.join("report.html");
-    let options = ["--headless", "--no-sandbox", "--disable-gpu"];
-    let open = || Program::new(home, chromium).args(options).limit_seconds(60);
+    let open = || browser(home, chromium);
     let url = format!("file://{}", page.display());
     let dom = open().args(["--dump-dom", &url]).require()?.stdout;
     let names: BTreeSet<&str> = FIGURES
@@ -192,10 +198,8 @@ fn use_page(home: &Home, chromium: &str, dir: &Path) -> Result<String, String> {
     std::fs::write(&probe, page.replace("</body>", &format!("{PROBE}</body>")))
         .map_err(|e| bad(&probe, e))?;
     let open = |more: &[&str]| {
-        let program = Program::new(home, chromium)
-            .args(["--headless", "--no-sandbox", "--disable-gpu"])
-            .args(more);
-        program.limit_seconds(60).require().map(|o| o.stdout)
+        let program = browser(home, chromium).args(more);
+        program.require().map(|o| o.stdout)
     };
     let url = format!("file://{}", probe.display());
     let light = noted(&open(&["--dump-dom", &url])?)?;

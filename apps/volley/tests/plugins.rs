@@ -161,7 +161,7 @@ fn counted(daemon: &Daemon, node: &str, reason: &str) -> u64 {
     ours.map(|it| it["count"].as_u64().unwrap()).sum()
 }
 
-/// A stream of one packet to the router, behind an Ethernet header.
+/// Sends ten packets to the router by a stream of this name; `rest` is what follows the Ethernet header.
 fn one(daemon: &Daemon, name: &str, rest: &str) {
     daemon.ok(&format!(
         "packet-generator new name {name} interface pg0 limit 10 template {{ eth dst 02:00:00:00:00:01 / {rest} }}"

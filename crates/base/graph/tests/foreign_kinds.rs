@@ -99,6 +99,21 @@ impl Stage for Late {
     }
 }
 
+/// As [`Pass`], with a value that is shared by all instances that are not dropped.
+struct Tracked {
+    _shared: Arc<()>,
+}
+
+impl Node for Tracked {
+    const NAME: &'static str = "middle";
+    type Next = ToEnd;
+    type Count = NoCounters;
+    type Trace = PacketTrace;
+    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, ToEnd>) -> Consumed {
+        v.send_all(ToEnd::End)
+    }
+}
+
 struct End;
 
 impl Node for End {
@@ -285,4 +300,32 @@ fn an_arc_of_a_plugin_comes_and_goes() {
     engine.remove_foreign_arc("own").unwrap();
     assert!(engine.arcs().iter().all(|it| it.name != "own"));
     assert_eq!(engine.add_foreign_arc("own", "middle", "end"), Ok(arc));
+}
+
+#[test]
+fn instances_of_a_worker_are_dropped_while_another_worker_is_behind() {
+    let settings = Settings {
+        workers: 2,
+        ..Settings::default()
+    };
+    let pool = Pool::new(1024).unwrap();
+    let mut engine = Engine::new(settings, pool, Domain::new()).unwrap();
+    engine.add("end", |_| End).unwrap();
+    let shared = Arc::new(());
+    let of_node = shared.clone();
+    let tracked = ForeignNode::new("middle", move |_| Tracked {
+        _shared: of_node.clone(),
+    });
+    engine.add_foreign(tracked).unwrap();
+    let mut workers = engine.build().unwrap();
+    engine
+        .replace_foreign(ForeignNode::new("middle", |_| Pass))
+        .unwrap();
+    let before = Arc::strong_count(&shared);
+    workers[1].step();
+    assert!(!engine.settled());
+    assert_eq!(Arc::strong_count(&shared), before - 1);
+    workers[0].step();
+    assert!(engine.settled());
+    assert_eq!(Arc::strong_count(&shared), before - 2);
 }

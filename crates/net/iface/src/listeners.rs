@@ -38,9 +38,7 @@ impl Listened {
         };
         kind << 32 | u64::from(number) << 16
     }
-}
 
-impl Listened {
     /// Whether the router has its own node for the protocol, so that a listener would receive nothing.
     fn is_own(self) -> bool {
         let is_one_of = |number, all: &[IpProto]| all.contains(&IpProto(number));

@@ -1,6 +1,6 @@
 //! Figures of a plugin for the page of metrics.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use crate::guarded::guarded;
 
 /// A figure that the router reads on the control thread for each page of metrics.
 pub struct PluginMetric {
@@ -13,11 +13,7 @@ pub struct PluginMetric {
 
 impl PluginMetric {
     pub(crate) fn new(name: &str, text: &str, read: impl Fn() -> f64 + 'static) -> Self {
-        let read = move || {
-            let done = catch_unwind(AssertUnwindSafe(&read));
-            // Dropping the payload of a panic may panic again.
-            done.map_err(std::mem::forget).ok()
-        };
+        let read = move || guarded(|| Ok(read())).ok();
         PluginMetric {
             name: name.to_owned(),
             text: text.to_owned(),

@@ -5,6 +5,7 @@ use crate::arguments::{ethernet, mask, plain_words, prefix};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use volley_click_lang::{Network, words};
+use volley_wire::MacAddr;
 
 /// The class that names addresses.
 pub(crate) const ADDRESSES: &str = "AddressInfo";
@@ -40,7 +41,7 @@ fn ip(address: u32) -> String {
 }
 
 fn mac(bytes: [u8; 6]) -> String {
-    bytes.map(|byte| format!("{byte:02x}")).join(":")
+    MacAddr(bytes).to_string()
 }
 
 impl Station {

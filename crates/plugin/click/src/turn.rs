@@ -40,6 +40,8 @@ pub struct Turn {
 
 /// Cost of a packet of an input with one ticket.
 const STRIDE: u64 = 1 << 20;
+/// Costs above this are made smaller: 10 million packets a second with one ticket would overflow after three weeks.
+const FAR: u64 = u64::MAX / 2;
 
 impl Turn {
     pub(crate) fn new(kind: TurnKind, inputs: Vec<Vec<Feeder>>) -> Turn {
@@ -103,7 +105,15 @@ impl Turn {
         if lengths.is_empty() || self.kind == TurnKind::Priority {
             return;
         }
-        let before = self.so_far(input);
+        let mut before = self.so_far(input);
+        if before > FAR {
+            // Only differences count.
+            for cell in 0..=self.last() {
+                let cost = self.served.get(cell).saturating_sub(before);
+                self.served.set(cell, cost);
+            }
+            before = 0;
+        }
         let cost: u64 = lengths.iter().map(|it| self.cost(input, *it)).sum();
         self.served.set(self.last(), before);
         self.served.set(input, before + cost);
@@ -156,5 +166,16 @@ mod tests {
         // An input alone takes what it wants.
         let alone = turn(TurnKind::Bytes, &[9, 0]);
         assert_eq!(alone.allows(0, &[100; 7], 0), 7);
+    }
+
+    #[test]
+    fn costs_do_not_overflow() {
+        let turn = turn(TurnKind::Bytes, &[9, 9]);
+        for cell in 0..=turn.last() {
+            turn.served.set(cell, FAR);
+        }
+        let [a, b] = shares(&turn, [100, 100]);
+        assert!(a.abs_diff(b) < 1000, "{a} and {b}");
+        assert!(turn.served.get(turn.last()) < FAR);
     }
 }

@@ -28,7 +28,7 @@ struct Load {
 }
 
 /// Entries of the dynamic section that are addresses, each with the entry that is the number of bytes there.
-const TABLES: [(i64, Option<i64>); 9] = [
+const TABLES: [(i64, Option<i64>); 10] = [
     (DT_STRTAB, Some(DT_STRSZ)),
     (DT_RELA, Some(DT_RELASZ)),
     (DT_JMPREL, Some(DT_PLTRELSZ)),
@@ -36,6 +36,7 @@ const TABLES: [(i64, Option<i64>); 9] = [
     (DT_FINI_ARRAY, Some(DT_FINI_ARRAYSZ)),
     (DT_SYMTAB, None),
     (DT_GNU_HASH, None),
+    (DT_HASH, None),
     (DT_VERSYM, None),
     (DT_VERNEED, None),
 ];

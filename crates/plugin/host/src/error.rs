@@ -17,7 +17,7 @@ pub enum PluginError {
     #[error("it is no shared library of this machine, or a part of one is missing: {0}")]
     NotALibrary(object::Error),
     /// The file contradicts itself, or is for another machine.
-    #[error("it is no shared library of this machine, or a part of one is missing: {0}")]
+    #[error("it is no shared library that the router can map: {0}")]
     Damaged(&'static str),
     /// The fingerprint does not match.
     #[error(transparent)]

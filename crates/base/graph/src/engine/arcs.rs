@@ -103,11 +103,13 @@ impl ArcRegistry {
         start: &'static str,
         end: &'static str,
     ) -> Result<ArcId, GraphError> {
-        if let Some(entry) = self.arcs.iter_mut().find(|a| a.name == name) {
+        if let Some(at) = self.arcs.iter().position(|a| a.name == name) {
+            let entry = &mut self.arcs[at];
             if !entry.is_removed {
                 return Err(GraphError::ArcExists(name.to_owned()));
             }
             (entry.start, entry.end, entry.is_removed) = (start, end, false);
+            return Ok(ArcId(at as u8));
         }
         // The numbers of positions on arcs have 8 bits.
         if self.arcs.len() > usize::from(u8::MAX) {

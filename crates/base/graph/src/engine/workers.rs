@@ -181,10 +181,14 @@ impl Engine {
     pub fn settled(&self) -> bool {
         self.domain.reclaim();
         let workers = self.channels.iter().zip(&self.change_queues);
-        workers.zip(&self.sent).all(|((channel, queues), &sent)| {
+        let mut is_settled = true;
+        // Each queue is emptied, also behind a worker that has not applied its changes: what was replaced must be dropped before
+        // its code is unmapped.
+        for ((channel, queues), &sent) in workers.zip(&self.sent) {
             while queues.done.pop().is_some() {}
-            channel.changes.load(Relaxed) == sent
-        })
+            is_settled &= channel.changes.load(Relaxed) == sent;
+        }
+        is_settled
     }
 
     /// Set the maximum number of packets of a vector: at least 1, and at most the capacity

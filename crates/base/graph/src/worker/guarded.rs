@@ -101,31 +101,26 @@ impl<B: Body> GuardedBody<B> {
 
     /// What the body answers; `otherwise` where the node is out, or panics now.
     fn ask<R>(&self, otherwise: R, question: impl FnOnce(&B) -> R) -> R {
-        let is_out = self.fault.is_out.load(Relaxed);
-        let Some(body) = self.body.as_ref().filter(|_| !is_out) else {
-            return otherwise;
-        };
-        match catch_unwind(AssertUnwindSafe(|| question(body))) {
-            Ok(answer) => answer,
-            Err(payload) => {
-                self.fault.set(payload);
-                otherwise
-            }
-        }
+        answer(&self.fault, self.body.as_ref(), otherwise, question)
     }
 
     /// As [`GuardedBody::ask`], for a change.
     fn tell<R>(&mut self, otherwise: R, change: impl FnOnce(&mut B) -> R) -> R {
-        let is_out = self.fault.is_out.load(Relaxed);
-        let Some(body) = self.body.as_mut().filter(|_| !is_out) else {
-            return otherwise;
-        };
-        match catch_unwind(AssertUnwindSafe(|| change(body))) {
-            Ok(answer) => answer,
-            Err(payload) => {
-                self.fault.set(payload);
-                otherwise
-            }
+        answer(&self.fault, self.body.as_mut(), otherwise, change)
+    }
+}
+
+/// What a call of a body returns; `otherwise` where the node is out, or panics now.
+fn answer<T, R>(fault: &NodeFault, body: Option<T>, otherwise: R, call: impl FnOnce(T) -> R) -> R {
+    let is_out = fault.is_out.load(Relaxed);
+    let Some(body) = body.filter(|_| !is_out) else {
+        return otherwise;
+    };
+    match catch_unwind(AssertUnwindSafe(|| call(body))) {
+        Ok(answer) => answer,
+        Err(payload) => {
+            fault.set(payload);
+            otherwise
         }
     }
 }

@@ -217,22 +217,28 @@ const ENCAP: &[Argument] = &[
     argument(Keyword, "TTL", Kind::Number(1, 255), "TTL, 250 by default"),
 ];
 
+/// Arguments of elements that write UDP headers.
+pub(super) const SPORT: Argument =
+    argument(Required, "SPORT", Kind::Number(0, 0xffff), "source port");
+pub(super) const DPORT: Argument = argument(
+    Required,
+    "DPORT",
+    Kind::Number(0, 0xffff),
+    "destination port",
+);
+pub(super) const CHECKSUM: Argument = argument(
+    Optional,
+    "CHECKSUM",
+    Kind::Bool,
+    "whether the UDP checksum is set, true by default",
+);
+
 const UDP_ENCAP: &[Argument] = &[
     argument(Required, "SRC", Kind::Address, "source address"),
-    argument(Required, "SPORT", Kind::Number(0, 0xffff), "source port"),
+    SPORT,
     argument(Required, "DST", Kind::Address, "destination address"),
-    argument(
-        Required,
-        "DPORT",
-        Kind::Number(0, 0xffff),
-        "destination port",
-    ),
-    argument(
-        Optional,
-        "CHECKSUM",
-        Kind::Bool,
-        "whether the UDP checksum is set, true by default",
-    ),
+    DPORT,
+    CHECKSUM,
 ];
 
 const MARK: Spec = Spec {

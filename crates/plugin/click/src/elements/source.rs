@@ -1,5 +1,6 @@
 //! Elements that make packets.
 
+use super::ip::{CHECKSUM, DPORT, SPORT};
 use crate::arguments::Arguments;
 use crate::cells::Cells;
 use crate::element::{Generate, Made};
@@ -180,7 +181,7 @@ const FAST_UDP: &[Argument] = &[
     ),
     argument(Required, "SRCETH", Kind::Ethernet, "source MAC address"),
     argument(Required, "SRCIP", Kind::Address, "source address"),
-    argument(Required, "SPORT", Kind::Number(0, 0xffff), "source port"),
+    SPORT,
     argument(
         Required,
         "DSTETH",
@@ -188,18 +189,8 @@ const FAST_UDP: &[Argument] = &[
         "destination MAC address",
     ),
     argument(Required, "DSTIP", Kind::Address, "destination address"),
-    argument(
-        Required,
-        "DPORT",
-        Kind::Number(0, 0xffff),
-        "destination port",
-    ),
-    argument(
-        Optional,
-        "CHECKSUM",
-        Kind::Bool,
-        "whether the UDP checksum is set, true by default",
-    ),
+    DPORT,
+    CHECKSUM,
     argument(
         Optional,
         "INTERVAL",

@@ -4,7 +4,7 @@ use super::lab_points::{Point, TESTPMD, hindrance, point};
 use super::{Item, Sitting, Work, at_least, item};
 use xtask::report::{Outcome, Skip};
 
-/// Testpmd's cycles divided by Volley's: level.
+/// Minimum of testpmd's cycles divided by Volley's.
 const PATCH: f64 = 1.0;
 /// The same for IPv4 forwarding, compared with testpmd that replaces MAC addresses.
 const ROUTED: f64 = 1.5;

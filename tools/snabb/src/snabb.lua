@@ -11,9 +11,11 @@ local function sorted(set)
   return names
 end
 
+-- A text in quotes, unless Click's language takes it as it is: `//` and `/*` begin comments outside of quotes.
 local function quoted(value)
   local text = tostring(value)
-  if type(value) ~= "string" or text:match("^[%w_.:/+*%%<>=!&|() -]*$") then
+  local is_plain = text:match("^[%w_.:/+*%%<>=!&|() -]*$") and not text:find("/[/*]")
+  if type(value) ~= "string" or is_plain then
     return text
   end
   return '"' .. text:gsub('[\\"]', "\\%0") .. '"'

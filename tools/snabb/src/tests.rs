@@ -84,7 +84,7 @@ fn every_app_is_made_of_elements_of_the_router() {
          local click = require('apps.click')
          local c = config.new()
          config.app(c, 'source', basic.Source)
-         config.app(c, 'file', pcap.PcapReader, 'in.pcap')
+         config.app(c, 'file', pcap.PcapReader, '/tmp//in.pcap')
          config.app(c, 'join', basic.Join)
          config.app(c, 'short', basic.Truncate, 60)
          config.app(c, 'again', basic.Repeater)
@@ -103,6 +103,8 @@ fn every_app_is_made_of_elements_of_the_router() {
     );
     assert_eq!(notes.graphs.len(), 2);
     for part in [
+        // Two slashes outside of quotes begin a comment.
+        "file :: FromDump(\"/tmp//in.pcap\");",
         "again :: Queue(1000);",
         "again_next :: RatedUnqueue(1000000);",
         "again_out [1] -> [0] again;",

@@ -2,11 +2,11 @@
 //!
 //! - `model`, `scripts`: the object `lua_script`, and the scripts on the control thread.
 //! - `link`: how a node on a worker gets its scripts, and returns old ones.
-//! - `node`: the nodes lua-input and lua-ip4.
+//! - `node`: the nodes lua-input and lua-ip4, and those of `volley bench scatter`.
 //! - `state`, `sandbox`, `limits`: a script on a worker, its library and its limits.
 //! - `api`, `vector_methods`: what a script can call.
 //! - `scenarios`: benchmarks.
-//! - `batch`, `ip4`, `sets`, `masks`, `fields`, `tables`, `replies`, `verdict`: the native modules behind it, which do not know Lua.
+//! - `batch`, `parsed`, `ip4`, `sets`, `masks`, `fields`, `tables`, `replies`, `verdict`: the native modules behind it, which do not know Lua.
 //!
 //! A worker neither locks nor waits for the control thread. It allocates: a script's values are memory of its state.
 #![forbid(unsafe_code)]

@@ -1,6 +1,6 @@
 //! Benchmarks: `volley bench plugin libvolley_lua.so`, and the ways to scatter a batch for `volley bench scatter`.
 
-use crate::node::scatter::{self, DropOut, NAMES, Way};
+use crate::node::scatter::{self, DROP_OUT, DropOut, NAMES, SCRIPTS, Way};
 use std::fmt::Write as _;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -39,12 +39,14 @@ pub(crate) fn all() -> impl Iterator<Item = Scenario> {
     let mut one = script("router", with_routes(NEIGHBOR));
     one.is_native = true;
     let small = [one, script("send", SEND.to_owned())];
+    let rebatch = script("scatter-lua-rebatch", DROP_OUT.to_owned());
     small
         .into_iter()
         .chain(TABLES.map(table))
-        .chain(NAMES.map(native))
-        .chain([of_scatter(Scenario::new("scatter-rebatch", DropOut::NAME))])
-        .chain(scatter::SCRIPTS.map(|(name, text)| of_scatter(script(name, text.to_owned()))))
+        .chain(NAMES.map(|name| Scenario::new(name, name)))
+        .chain([rebatched(Scenario::new("scatter-rebatch", DropOut::NAME))])
+        .chain(SCRIPTS.map(|(name, text)| script(name, text.to_owned())))
+        .chain([rebatched(rebatch)])
 }
 
 /// The router with further lines where its table is filled.
@@ -120,29 +122,22 @@ fn prefixes(out: &mut dyn Write, first: u32, count: u32) -> std::io::Result<()> 
     Ok(())
 }
 
-/// A native way to scatter.
-fn native(name: &'static str) -> Scenario {
-    of_scatter(Scenario::new(name, name))
-}
-
-/// `volley bench scatter` sets the share of complex packets by the range of source ports, and the size of batches.
-fn of_scatter(mut scenario: Scenario) -> Scenario {
-    if scenario.name.ends_with("rebatch") {
-        let (size, wait) = (scatter::REBATCH, scatter::WAIT_US);
-        let settings = format!("set path-batcher defaults batch {size} timeout {wait}");
-        let on = "set interface path-batcher on pg0".to_owned();
-        let (name, node) = (scenario.name.clone(), scenario.node.clone());
-        let (files, setup) = (std::mem::take(&mut scenario.files), scenario);
-        scenario = Scenario::new(name, node).commands(move || {
-            let before = setup.setup().unwrap_or_default();
-            [settings.clone(), on.clone()]
-                .into_iter()
-                .chain(before)
-                .collect()
-        });
-        scenario.files = files;
-    }
-    scenario
+/// The scenario with the path batcher in front of its node, which merges small vectors.
+fn rebatched(mut scenario: Scenario) -> Scenario {
+    let (size, wait) = (scatter::REBATCH, scatter::WAIT_US);
+    let settings = format!("set path-batcher defaults batch {size} timeout {wait}");
+    let on = "set interface path-batcher on pg0".to_owned();
+    let (name, node) = (scenario.name.clone(), scenario.node.clone());
+    let files = std::mem::take(&mut scenario.files);
+    let mut merged = Scenario::new(name, node).commands(move || {
+        let before = scenario.setup().unwrap_or_default();
+        [settings.clone(), on.clone()]
+            .into_iter()
+            .chain(before)
+            .collect()
+    });
+    merged.files = files;
+    merged
 }
 
 /// A file of this process.

@@ -1,5 +1,6 @@
 //! Routers and graphs in Lua: the router beside the native one, and the ways to scatter a batch.
 
+use crate::at_most;
 use serde_json::Value;
 use std::path::PathBuf;
 use xtask::home::Home;
@@ -12,8 +13,7 @@ const ROUTERS: [(&str, f64); 3] = [("router", 14.6), ("router-1m", 14.2), ("rout
 const MOONROUTE_GHZ: f64 = 3.2;
 /// Maximum cost of a packet of the router in Lua with one route, as a multiple of the native one's, source and loop included.
 const BAR: f64 = 1.5;
-/// Shares of complex packets and batch sizes of the comparison.
-const SHARES: &str = "0,1,5,10,25,50,75,100";
+/// Batch sizes of the comparison.
 const BATCHES: &str = "4,32,256";
 /// Maximum cost of drop-out, as a multiple of that of arrays, at low shares and with large batches.
 const SCATTER_BAR: f64 = 1.0;
@@ -55,14 +55,9 @@ fn router_figures(home: &Home) -> Result<String, String> {
         first = first.or(Some(lua / native));
     }
     let (ratio, table) = (first.unwrap_or(f64::MAX), table.join("; "));
-    match ratio <= BAR {
-        true => Ok(format!(
-            "one route costs {ratio:.2} times the native router, at most {BAR} ({table})"
-        )),
-        false => Err(format!(
-            "one route costs {ratio:.2} times the native router, more than {BAR} ({table})"
-        )),
-    }
+    let add = |text: String| format!("one route costs {text} ({table})");
+    let judged = at_most(ratio, BAR, "times the native router");
+    judged.map(add).map_err(add)
 }
 
 /// Tests that all ways have the same packets, then compares their costs.
@@ -81,8 +76,6 @@ fn scatter_figures(home: &Home) -> Result<String, String> {
         "0.01",
         "--repetitions",
         "5",
-        "--shares",
-        SHARES,
         "--batches",
         BATCHES,
     ];
@@ -109,15 +102,14 @@ fn scatter_figures(home: &Home) -> Result<String, String> {
     if arrays <= 0.0 || drop_out <= 0.0 {
         return Err(format!("a way is missing ({text})"));
     }
-    let ratio = drop_out / arrays;
-    match ratio <= SCATTER_BAR {
-        true => Ok(format!(
-            "with at most {LOW} % complex packets, drop-out costs {ratio:.2} times arrays, at most {SCATTER_BAR} (cycles per packet by way, share and batch: {text})"
-        )),
-        false => Err(format!(
-            "with at most {LOW} % complex packets, drop-out costs {ratio:.2} times arrays, more than {SCATTER_BAR} ({text})"
-        )),
-    }
+    let add = |verdict: String| {
+        format!(
+            "with at most {LOW} % complex packets, drop-out costs {verdict} (cycles per packet by way, share and batch: {text})"
+        )
+    };
+    at_most(drop_out / arrays, SCATTER_BAR, "times arrays")
+        .map(add)
+        .map_err(add)
 }
 
 /// The Lua plugin of the release profile, as the router that loads it.

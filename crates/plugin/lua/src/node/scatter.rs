@@ -24,13 +24,21 @@ pub(crate) const WAIT_US: u32 = 50;
 /// Native scenarios: each is named like its node.
 pub(crate) const NAMES: [&str; 3] = [Arrays::NAME, Masks::NAME, DropOut::NAME];
 
+/// The script of a way: the shared work, and the way.
+macro_rules! script {
+    ($way:literal) => {
+        concat!(include_str!("scatter/work.lua"), include_str!($way))
+    };
+}
+
+/// The script of drop-out.
+pub(crate) const DROP_OUT: &str = script!("scatter/drop_out.lua");
+
 /// Scenarios of scripts.
-pub(crate) const SCRIPTS: [(&str, &str); 4] = [
-    ("scatter-lua-arrays", include_str!("scatter/arrays.lua")),
-    ("scatter-lua-masks", include_str!("scatter/masks.lua")),
-    ("scatter-lua-drop-out", include_str!("scatter/drop_out.lua")),
-    // In front of it the path batcher merges small vectors.
-    ("scatter-lua-rebatch", include_str!("scatter/drop_out.lua")),
+pub(crate) const SCRIPTS: [(&str, &str); 3] = [
+    ("scatter-lua-arrays", script!("scatter/arrays.lua")),
+    ("scatter-lua-masks", script!("scatter/masks.lua")),
+    ("scatter-lua-drop-out", DROP_OUT),
 ];
 
 /// A way to scatter a batch.

@@ -7,10 +7,5 @@ function vector(v)
   v:drop(bad, "invalid")
   v:put("ip4.ttl", 63)
   v:put("ip4.tos", 16)
-  if v:count(complex) > 0 then
-    local good, wrong = v:check_ip4(complex)
-    v:drop(wrong, "invalid")
-    v:put("ip4.ttl", 62, good)
-    v:put("ip4.tos", 32, good)
-  end
+  work(v, complex, 62, 32)
 end

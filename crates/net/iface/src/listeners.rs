@@ -49,9 +49,20 @@ impl Listened {
             Listened::Ip(Family::V4, number) => {
                 is_one_of(number, &[IpProto::ICMP, IpProto::TCP, IpProto::UDP])
             }
-            Listened::Ip(Family::V6, number) => {
-                is_one_of(number, &[IpProto::ICMP6, IpProto::TCP, IpProto::UDP])
-            }
+            // Extension headers are passed over.
+            Listened::Ip(Family::V6, number) => is_one_of(
+                number,
+                &[
+                    IpProto::ICMP6,
+                    IpProto::TCP,
+                    IpProto::UDP,
+                    IpProto::HOP_BY_HOP,
+                    IpProto::ROUTING,
+                    IpProto::FRAGMENT,
+                    IpProto::NO_NEXT,
+                    IpProto::DEST_OPTS,
+                ],
+            ),
             Listened::Udp(..) => false,
         }
     }
@@ -149,6 +160,7 @@ mod tests {
             Listened::EtherType(0x8100),
             Listened::Ip(Family::V4, 17),
             Listened::Ip(Family::V6, 58),
+            Listened::Ip(Family::V6, 44),
         ];
         for protocol in own {
             let refused = all.set(protocol, NodeId(3), true);

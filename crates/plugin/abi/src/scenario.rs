@@ -25,7 +25,7 @@ pub struct Scenario {
     pub published: Vec<Published>,
     /// Whether the router does the same work without the node: the benchmark also measures it with the feature disabled.
     pub is_native: bool,
-    /// Files that the commands read, which are removed when the commands are done.
+    /// Files that the commands read. The benchmark removes them at its end.
     pub files: Vec<PathBuf>,
     setup: Box<Setup>,
 }

@@ -274,7 +274,8 @@ impl Part {
         Ok(())
     }
 
-    /// Edges of both versions stay, old ones return, new ones come. An error changes nothing.
+    /// Edges of both versions stay, old ones return, new ones come. After an error this version has lost edges:
+    /// [`Part::take_again`] restores them.
     fn exchange_edges(
         &mut self,
         graph: &Graph,
@@ -285,22 +286,14 @@ impl Part {
             wanted.into_iter().partition(|it| self.edges.contains(it));
         let gone = self.edges.iter().filter(|it| !stay.contains(it));
         let gone: Vec<PluginEdge> = gone.cloned().collect();
-        for edge in &gone {
-            take_back(graph, edge)?;
-        }
         new.edges = stay;
-        for edge in added {
-            if let Err(error) = new.add_edge(graph, edge) {
-                new.edges.retain(|it| !self.edges.contains(it));
-                new.take_edges_back(graph)?;
-                for edge in &gone {
-                    let mut engine = graph.engine.borrow_mut();
-                    engine.redirect(&edge.node, &edge.from, &edge.to)?;
-                }
-                return Err(error);
-            }
+        for edge in gone {
+            take_back(graph, &edge)?;
+            self.edges.retain(|it| *it != edge);
         }
-        self.edges.retain(|it| !gone.contains(it));
+        for edge in added {
+            new.add_edge(graph, edge)?;
+        }
         Ok(())
     }
 
@@ -373,25 +366,28 @@ impl Part {
     /// New instances of nodes that another version has begun to replace. Returns whether all nodes have one: otherwise instances of
     /// the other version may stay in the graph.
     pub(crate) fn renew(&mut self, graph: &Graph, wanted: Wanted) -> bool {
-        let mut count = 0;
         for arc in &wanted.arcs {
             let mut engine = graph.engine.borrow_mut();
             if let Ok(id) = engine.foreign_arc(&arc.name, &arc.start, &arc.end) {
                 arc.set(id);
             }
         }
-        let mut renewed = |all: &mut Nodes, nodes: Vec<ForeignNode>| {
+        let renewed = |nodes: Vec<ForeignNode>| {
+            let mut all = Nodes::new();
             for node in nodes {
                 let (name, fault) = known(&node);
                 if graph.engine.borrow_mut().replace_foreign(node).is_ok() {
                     all.insert(name, fault);
-                    count += 1;
                 }
             }
+            all
         };
-        renewed(&mut self.nodes, wanted.nodes);
-        renewed(&mut self.overrides, wanted.overrides);
-        count == self.nodes.len() + self.overrides.len()
+        let (nodes, overrides) = (renewed(wanted.nodes), renewed(wanted.overrides));
+        let has_all = |had: &Nodes, new: &Nodes| had.keys().all(|name| new.contains_key(name));
+        let is_whole = has_all(&self.nodes, &nodes) && has_all(&self.overrides, &overrides);
+        self.nodes.extend(nodes);
+        self.overrides.extend(overrides);
+        is_whole
     }
 
     /// Refuses to remove what others use: an enabled feature, a node to which other nodes have an edge, an arc with features.

@@ -21,7 +21,7 @@ pub(crate) struct Batch {
     pub(crate) packets: Option<LentPackets>,
     pub(crate) sets: Sets,
     pub(crate) hops: Vec<Hop>,
-    verdicts: Vec<Verdict>,
+    pub(crate) verdicts: Vec<Verdict>,
     /// Packets that have got an Ethernet header: their position is at it.
     pub(crate) framed: Vec<bool>,
     /// The position of a packet is at its IP header.

@@ -5,7 +5,8 @@ use crate::fields::ETHERNET;
 use crate::masks;
 use crate::parsed::{BAD, GOOD};
 use crate::sets::NO_BITS;
-use crate::tables::Hop;
+use crate::tables::{Hop, NO_INTERFACE};
+use crate::verdict::Verdict;
 use std::net::Ipv4Addr;
 use volley_sdk::tables::lpm4::Lpm4View;
 use volley_sdk::wire::ip4::Ip4Header;
@@ -33,11 +34,12 @@ impl Batch {
     }
 
     /// Look up the destinations of IPv4 packets. Returns the set of those whose route is complete and whose length the interface of
-    /// the route can transmit.
+    /// the route can transmit. A packet that the script has sent and that has no route now is not sent.
     pub(crate) fn lookup(&mut self, set: u32, view: &Lpm4View, hops: &[Hop]) -> Result<u32, Fault> {
         self.parse(set)?;
         let packets = lent(&mut self.packets)?;
-        let (framed, is_layer3, found) = (&self.framed, self.is_layer3, &mut self.hops);
+        let (framed, is_layer3) = (&self.framed, self.is_layer3);
+        let (found, verdicts) = (&mut self.hops, &mut self.verdicts);
         // The results of packets that are not in the set are not read.
         let leaves = &mut self.leaves[..packets.len()];
         view.lookup_batch(self.parsed.destinations(leaves.len()), leaves);
@@ -46,6 +48,9 @@ impl Batch {
             let hop = (leaves[row] as usize).checked_sub(1);
             let hop = hop.and_then(|at| hops.get(at)).unwrap_or(&Hop::NONE);
             found[row] = *hop;
+            if hop.interface == NO_INTERFACE && verdicts[row] == Verdict::Send {
+                verdicts[row] = Verdict::Next;
+            }
             let net = start_of_ip(is_layer3, framed, row);
             let length = packets.view(row).len().saturating_sub(net);
             if hop.is_complete && length <= hop.mtu as usize {

@@ -17,7 +17,7 @@ const IDLE_ROUNDS_BEFORE_YIELD: u32 = 2_000;
 /// The time limit for all workers together to stop. A round takes less than a millisecond; a round that does not end
 /// (a debugger, a system call that hangs) must not keep the daemon from ending.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
-/// The time limit for a new worker to reach its first round. It takes microseconds unless its core has other work.
+/// The time limit for new workers to reach their first rounds. It takes microseconds unless their cores have other work.
 const READY_LIMIT: Duration = Duration::from_secs(1);
 /// The interval of the checks whether a thread has ended.
 const LOOK: Duration = Duration::from_micros(200);
@@ -67,14 +67,15 @@ impl WorkerThread {
         first: impl FnOnce() + Send + 'static,
     ) -> Result<WorkerThread, GraphError> {
         let started = Self::spawn(worker, core, first)?;
-        started.wait();
+        started.wait(Instant::now() + READY_LIMIT);
         Ok(started)
     }
 
-    /// Wait until the thread begins its first round, at most [`READY_LIMIT`]: its core may be busy.
-    fn wait(&self) {
+    /// Wait until the thread begins its first round, or until a time: its core may be busy.
+    fn wait(&self, until: Instant) {
+        let left = until.saturating_duration_since(Instant::now());
         // A thread that ended before it was ready is found by [`WorkerThreads::is_alive`].
-        let _ = self.ready.recv_timeout(READY_LIMIT);
+        let _ = self.ready.recv_timeout(left);
     }
 
     fn spawn(
@@ -139,7 +140,8 @@ impl WorkerThreads {
             let thread = WorkerThread::spawn(worker, core, first.clone())?;
             running.threads.push(thread);
         }
-        running.threads.iter().for_each(WorkerThread::wait);
+        let until = Instant::now() + READY_LIMIT;
+        running.threads.iter().for_each(|it| it.wait(until));
         Ok(running)
     }
 

@@ -117,6 +117,68 @@ fn the_arc_of_ip4_packets_gets_routed_packets() {
 }
 
 #[test]
+fn a_packet_without_a_route_is_not_sent_on_the_interface_of_before() {
+    let bench = Bench::new(
+        "local routes = volley.lpm('routes')
+         routes:add('10.0.1.0/24', { interface = 'pg1', mac = '02:00:00:00:00:aa' })
+         function vector(v)
+           v:send(v:all(), 'pg1')
+           v:lookup(routes)
+           v:drop(v:rest(), 'no-route')
+         end",
+    );
+    let out = bench.run(&[frame(1, [10, 0, 1, 2], 64), frame(1, [10, 0, 2, 2], 64)]);
+    assert_eq!(bench.errors(), Vec::<String>::new());
+    let to: Vec<&str> = out.iter().map(|it| it.to.as_str()).collect();
+    assert_eq!(to, ["interface-output", "error-drop"]);
+    assert_eq!(out[1].reason.as_deref(), Some("no-route"));
+}
+
+#[test]
+fn operations_see_headers_as_the_script_has_changed_them() {
+    let bench = Bench::new(
+        "local function all(v, set, n) assert(v:count(set) == n, v:count(set) .. ' of ' .. v:len()) end
+         function vector(v)
+           local n = v:len()
+           local good, bad = v:check_ip4()
+           all(v, good, n) all(v, bad, 0)
+           v:put('ip4.ttl', 1)
+           good, bad = v:check_ip4()
+           all(v, good, 0) all(v, bad, 0)
+           v:put('ip4.ttl', 9)
+           v:put('ip4.dst', '127.0.0.1')
+           good, bad = v:check_ip4()
+           all(v, good, 0) all(v, bad, n)
+           v:put('ip4.dst', '10.0.1.9')
+           all(v, (v:check_ip4()), n)
+           v:set_byte(12, 0x86, 1)
+           all(v, v:ethertype(0x0800), n - 1)
+           v:set_byte(12, 8, 1)
+           all(v, v:ethertype(0x0800), n)
+           all(v, v:to_me(), n)
+           v:set_byte(5, 7, n)
+           all(v, v:to_me(), n - 1)
+           v:drop_out(v:minus(v:all(), v:to_me()))
+           all(v, v:to_me(), n - 1)
+           v:compact()
+           all(v, v:ethertype(0x0800), n - 1)
+           local first, rest = v:split(v:to_me())
+           all(v, v:to_me(first), n - 1) all(v, rest, 0)
+           v:send(v:all(), 'pg1')
+         end",
+    );
+    let packets = vec![frame(1, [10, 0, 1, 2], 64); 300];
+    let out = bench.run(&packets);
+    assert_eq!(bench.errors(), Vec::<String>::new());
+    assert_eq!(out.len(), packets.len());
+    // Their padding was cut.
+    assert!(
+        out.iter()
+            .all(|it| it.to == "interface-output" && it.bytes.len() == 54)
+    );
+}
+
+#[test]
 fn a_reload_is_between_two_vectors_and_packets_of_other_interfaces_pass() {
     let (first, second) = (
         Bench::new("function vector(v) v:send('pg0') end"),

@@ -26,8 +26,14 @@ struct Outside(PathBuf);
 
 impl Outside {
     fn new(name: &str) -> Outside {
-        let name = format!("landlock-{name}-{}", std::process::id());
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let name = format!("volley-landlock-{name}-{}", std::process::id());
+        // The daemon may use the system's temporary folder, in which the checkout may be.
+        let (of_build, temporary) = (Path::new(env!("CARGO_TARGET_TMPDIR")), std::env::temp_dir());
+        let folder = match of_build.starts_with("/tmp") || of_build.starts_with(temporary) {
+            true => Path::new("/var/tmp"),
+            false => of_build,
+        };
+        let folder = folder.join(name);
         std::fs::create_dir_all(&folder).unwrap();
         Outside(folder)
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use volley_model::InterfaceSpec;
-use volley_object::{BulkKey, Group, Instance, ObjectKey, Strength, Values};
+use volley_object::{BulkKey, Class, Group, Instance, ObjectKey, Strength, Values};
 
 /// The key of an object. **The order of keys is the order of dependence**: an object needs only objects whose keys are smaller,
 /// so creation follows ascending keys and removal follows descending keys.
@@ -76,6 +76,24 @@ impl Key {
             _ if key.class().def().last => Key::Last(key),
             true => Key::Setting(key),
             false => Key::Global(key),
+        }
+    }
+
+    /// A lower bound of the keys of a class.
+    pub(crate) fn least_of(class: &Class) -> Key {
+        match class.is_interface() {
+            true => Key::Interface(String::new()),
+            false if class.def().bulk => Key::Bulk(BulkKey::least_of(class)),
+            false => Key::object(ObjectKey::least_of(class)),
+        }
+    }
+
+    /// Whether objects of the class have keys of this sort: those of interfaces do not contain the class.
+    pub(crate) fn may_be_of(&self, class: &Class) -> bool {
+        match self {
+            Key::Interface(_) => class.is_interface(),
+            Key::Bulk(key) => key.class() == class,
+            Key::Global(key) | Key::Setting(key) | Key::Last(key) => key.class() == class,
         }
     }
 

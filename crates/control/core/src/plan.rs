@@ -392,7 +392,7 @@ impl<'a> Planner<'a> {
         for class in classes.iter().filter(|class| class.def().bulk) {
             let goes = |group: &Group| goes_with(class, group, of);
             let is_it = |key: &&Key| matches!(key, Key::Bulk(key) if goes(&key.group));
-            let keys = self.now.bulk_of(class).map(|(key, _)| key).filter(is_it);
+            let keys = self.now.of_class(class).map(|(key, _)| key).filter(is_it);
             let keys: Vec<Key> = keys.cloned().collect();
             keys.into_iter().for_each(|key| self.make_again(key));
         }

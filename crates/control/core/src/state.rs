@@ -106,46 +106,52 @@ impl State {
         instance(&key, self.get(&key)?).filter(|object| object.class() == class)
     }
 
+    /// The objects of a class. The time does not depend on the number of objects of other classes: a state may have a million.
+    pub(crate) fn of_class(&self, class: &Class) -> impl Iterator<Item = (&Key, &Value)> {
+        let (near, class) = (class.clone(), class.clone());
+        let all = self.from(Key::least_of(&class));
+        let all = all.take_while(move |(key, _)| key.may_be_of(&near));
+        all.filter(move |(_, value)| match value {
+            Value::Object(object) => *object.class() == class,
+            Value::Common(_) => true,
+        })
+    }
+
     /// All objects of a registered class; objects of an ordered class in their order.
     pub fn all_of(&self, class: &Class) -> Vec<Instance> {
-        match class.def().bulk {
-            true => self
-                .bulk_of(class)
-                .filter_map(|(k, v)| instance(k, v))
-                .collect(),
-            false => self.objects_of(class.name()).cloned().collect(),
-        }
+        let all = self.placed(class).into_iter();
+        all.filter_map(|(k, v)| instance(k, v)).collect()
     }
 
-    /// The keys of all objects of a registered class.
+    /// The objects of a class; those of an ordered class in their order.
+    fn placed(&self, class: &Class) -> Vec<(&Key, &Value)> {
+        let mut all: Vec<(&Key, &Value)> = self.of_class(class).collect();
+        by_place(&mut all, |it| it.0, |key| self.place(key));
+        all
+    }
+
+    /// The keys of all objects of a registered class that is not one of interfaces.
     pub fn keys_of(&self, class: &str) -> Vec<ObjectKey> {
-        let all = self.objects.keys();
-        let key = |key: &Key| match key {
-            Key::Bulk(it) if it.class().name() == class => Some(it.object_key()),
-            other => other
-                .of_class()
-                .filter(|it| it.class().name() == class)
-                .cloned(),
-        };
-        all.filter_map(key).collect()
-    }
-
-    /// The objects of a bulk class.
-    pub(crate) fn bulk_of(&self, class: &Class) -> impl Iterator<Item = (&Key, &Value)> {
-        let is_it = move |key: &Key| matches!(key, Key::Bulk(it) if it.class() == class);
-        self.iter().filter(move |(key, _)| is_it(key))
+        let classes = volley_object::classes();
+        let class = classes.get(class).filter(|class| !class.is_interface());
+        let all = class.into_iter().flat_map(|class| self.of_class(class));
+        all.filter_map(|(key, _)| match key {
+            Key::Bulk(key) => Some(key.object_key()),
+            other => other.of_class().cloned(),
+        })
+        .collect()
     }
 
     /// The objects of a registered class that is not a bulk class; objects of an ordered class in their order.
     pub fn objects_of(&self, class: &str) -> impl Iterator<Item = &Instance> {
-        let all = self.objects.iter().filter_map(|(key, value)| match value {
-            Value::Object(object) => Some((key, object.as_ref())),
-            _ => None,
-        });
-        let all = all.filter(|(_, object)| object.class().name() == class);
-        let mut all: Vec<(&Key, &Instance)> = all.collect();
-        by_place(&mut all, |it| it.0, |key| self.place(key));
-        all.into_iter().map(|(_, object)| object)
+        let classes = volley_object::classes();
+        let all = classes
+            .get(class)
+            .map_or(Vec::new(), |class| self.placed(class));
+        all.into_iter().filter_map(|(_, value)| match value {
+            Value::Object(object) => Some(&**object),
+            Value::Common(_) => None,
+        })
     }
 
     /// The position of an ordered object.
@@ -224,7 +230,8 @@ impl State {
 
     /// The keys of the objects of the classes that an object brings, in order of dependence.
     pub(crate) fn brought_by<'s>(&'s self, by: &'s Key) -> impl Iterator<Item = &'s Key> {
-        self.objects.keys().filter(|key| key.is_brought_by(by))
+        let all = self.unshared().map(|(key, _)| key);
+        all.filter(|key| key.is_brought_by(by))
     }
 
     /// Converts objects to the classes that are registered now: another version of what brings them may have replaced the
@@ -277,6 +284,21 @@ impl State {
         self.objects.range((Bound::Included(key), Bound::Unbounded))
     }
 
+    /// The objects that are not of a bulk class, in order of dependence. The time does not depend on the number of the others.
+    pub fn unshared(&self) -> impl Iterator<Item = (&Key, &Value)> {
+        let classes = volley_object::classes();
+        let least = |of: fn(&Class) -> bool| {
+            let all = classes.iter().filter(|class| of(class));
+            all.map(Key::least_of).min()
+        };
+        let bulk = least(|class| class.def().bulk);
+        let last = bulk.as_ref().and(least(|class| class.def().last));
+        let end = bulk.map_or(Bound::Unbounded, Bound::Excluded);
+        let before = self.objects.range((Bound::Unbounded, end));
+        let behind = last.into_iter().flat_map(|key| self.from(key));
+        before.chain(behind)
+    }
+
     /// Whether an object is needed by another object that is not its part.
     pub(crate) fn is_needed(&self, key: &Key) -> bool {
         self.users.get(key).is_some_and(|n| *n > 0)
@@ -289,7 +311,24 @@ impl State {
             needs(k, v, &mut |needed| found |= needed == *key);
             found
         };
-        self.objects.iter().find(uses).map(|(k, _)| k)
+        let first = self.unshared().find(uses);
+        let shared = || {
+            let sets = self.sets.values().map(|(set, _)| set);
+            let sets: HashSet<_> = sets
+                .filter(|set| set.needs.contains(key))
+                .map(Arc::as_ptr)
+                .collect();
+            let has = |(_, v): &(&Key, &Value)| match v {
+                Value::Common(set) => sets.contains(&Arc::as_ptr(set)),
+                Value::Object(_) => false,
+            };
+            // Without such a set, no object of a million is compared.
+            (!sets.is_empty()).then(|| self.iter().find(has)).flatten()
+        };
+        match first {
+            Some((key, _)) if !matches!(key, Key::Last(_)) => Some(key),
+            later => shared().or(later).map(|(key, _)| key),
+        }
     }
 
     fn count(&mut self, key: &Key, value: &Value, up: bool) {
@@ -482,12 +521,9 @@ impl State {
         let like = |k: &&Key| std::mem::discriminant(*k) == std::mem::discriminant(key);
         let mut known: Vec<String> = Vec::new();
         if kind == ObjectKind::Interface {
-            known = self
-                .objects
-                .keys()
-                .filter(like)
-                .map(|k| k.called().1)
-                .collect();
+            let all = self.from(Key::Interface(String::new()));
+            let all = all.map(|(k, _)| k).take_while(like);
+            known = all.map(|k| k.called().1).collect();
         }
         if let Some(it) = key.of_class()
             && (it.class().keys().len() == 1 || it.class().part_of().is_none())

@@ -1,6 +1,6 @@
 //! A connection whose peer must read: writing fails after a time in which the peer accepted no byte.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -55,6 +55,20 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stall<S> {
         self.judge(cx, done)
     }
 
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let done = Pin::new(&mut self.inner).poll_write_vectored(cx, bytes);
+        self.judge(cx, done)
+    }
+
+    /// Without vectored writes, the server copies a body behind the headers in one step, however large it is.
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let done = Pin::new(&mut self.inner).poll_flush(cx);
         self.judge(cx, done)
@@ -63,5 +77,34 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stall<S> {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let done = Pin::new(&mut self.inner).poll_shutdown(cx);
         self.judge(cx, done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::UnixStream;
+
+    const PATIENCE: Duration = Duration::from_millis(200);
+
+    #[tokio::test]
+    async fn slices_are_written_without_a_copy_and_a_peer_that_does_not_read_is_left() {
+        let (ours, mut peer) = UnixStream::pair().unwrap();
+        let mut stall = Stall::new(ours, PATIENCE);
+        assert!(stall.is_write_vectored());
+        let slices = [IoSlice::new(b"head"), IoSlice::new(b"body")];
+        assert_eq!(stall.write_vectored(&slices).await.unwrap(), 8);
+        let mut read = [0; 8];
+        peer.read_exact(&mut read).await.unwrap();
+        assert_eq!(&read, b"headbody");
+        let large = vec![7; 1 << 20];
+        let error = loop {
+            let slices = [IoSlice::new(b"head"), IoSlice::new(&large)];
+            if let Err(error) = stall.write_vectored(&slices).await {
+                break error;
+            }
+        };
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::class::Class;
 use crate::instance::{Instance, ObjectKey};
-use crate::packing::{Packed, Packing};
+use crate::packing::{PACKED, Packed, Packing};
 use crate::value::Value;
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -131,6 +131,11 @@ impl BulkKey {
         }
         let item = class.pack(first)?;
         Some(Group::new(class, item.version(), rest).key(item))
+    }
+
+    /// A lower bound of the keys of a class.
+    pub fn least_of(class: &Class) -> BulkKey {
+        Group::made(class, 0, &[]).key(Packed([0; PACKED]))
     }
 
     /// The class.

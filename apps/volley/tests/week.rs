@@ -51,8 +51,8 @@ const KEPT: i64 = 16 * 1024;
 /// The most memory that all rounds after the first may add together, in KiB: with few rounds a mean is not meaningful, because
 /// the allocator allocates blocks of this size.
 const BLOCKS: i64 = 2 * 1024;
-/// With few rounds, one large block of the allocator looks like growth: then this number of times as many rounds decide.
-const MORE: usize = 4;
+/// With fewer rounds, one large block of the allocator looks like growth: then this many rounds decide.
+const ENOUGH: usize = 20;
 
 /// Whether memory does not grow; there is a sample after each round.
 fn flat(kind: &str, memory: &[i64]) -> bool {
@@ -235,7 +235,7 @@ fn rounds(bench: &Bench, scene: &Scene, count: usize) {
         }
         flat(scene.kind, &memory)
     };
-    let flat = rounds(count - 1) || rounds((MORE - 1) * count);
+    let flat = rounds(count - 1) || count < ENOUGH && rounds(ENOUGH - count);
     drop(floods);
     let what = format!("{} after {} rounds", scene.kind, memory.len());
     Held::same_as(bench, &first, &what);

@@ -4,10 +4,9 @@
 //! Memory is estimated, not reserved: what the process has now, and for each object of the requests the most that a transaction
 //! takes for it, in the desired state, the plan, the events and the tables.
 
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::Path;
-use volley_control::{Key, State, Transaction, TransactionError};
+use volley_control::{State, Transaction, TransactionError};
 use volley_fib::{Address, IpTable, Route};
 use volley_model::{ModelError, Request};
 use volley_object::Object;
@@ -121,29 +120,27 @@ impl Admission {
 
     /// Whether the numbers of objects of a state are within their limits.
     pub(crate) fn check(&self, state: &State) -> Result<(), ModelError> {
+        let LimitSettings {
+            routes,
+            tables,
+            interfaces,
+            addresses,
+            ..
+        } = self.limits;
         let limits = [
-            (Route::CLASS, "routes", self.limits.routes),
-            (IpTable::CLASS, "tables", self.limits.tables),
-            ("", "interfaces", self.limits.interfaces),
-            (Address::CLASS, "addresses", self.limits.addresses),
+            (Some(Route::CLASS), "routes", routes),
+            (Some(IpTable::CLASS), "tables", tables),
+            (None, "interfaces", interfaces),
+            (Some(Address::CLASS), "addresses", addresses),
         ];
-        if limits.iter().all(|(_, _, limit)| limit.is_none()) {
-            return Ok(());
-        }
-        let mut counts = BTreeMap::<&str, u64>::new();
-        for (key, _) in state.iter() {
-            let class = match key {
-                Key::Interface(_) => "",
-                Key::Bulk(key) => key.class().name(),
-                Key::Global(key) | Key::Setting(key) | Key::Last(key) => key.class().name(),
-            };
-            *counts.entry(class).or_default() += 1;
-        }
+        let classes = volley_object::classes();
+        let of_class = |class| classes.get(class).map_or(0, |class| state.count_of(class));
         for (class, name, limit) in limits {
-            let count = counts.get(class).copied().unwrap_or_default();
-            if let Some(limit) = limit.filter(|limit| count > u64::from(*limit)) {
+            let Some(limit) = limit else { continue };
+            let count = class.map_or_else(|| state.interfaces().count(), of_class);
+            if count > limit as usize {
                 let what = format!("the number of {name} (`{name}` in [limits])");
-                return Err(ModelError::limit(what, count, limit.into()));
+                return Err(ModelError::limit(what, count as u64, limit.into()));
             }
         }
         Ok(())

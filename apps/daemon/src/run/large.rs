@@ -64,7 +64,7 @@ impl Lent {
 /// The first values of the keys of all objects that are not of a bulk class.
 pub(super) fn names_of(state: &State) -> ByClass {
     let mut all = ByClass::new();
-    let objects = state.unshared().filter_map(|(_, value)| match value {
+    let objects = state.without_bulk().filter_map(|(_, value)| match value {
         Value::Object(object) => Some(object),
         Value::Common(_) => None,
     });

@@ -137,7 +137,7 @@ impl Core {
                 .collect(),
             false => self
                 .state
-                .iter()
+                .without_bulk()
                 .map(|(key, _)| key)
                 .filter(|key| key.is_brought())
                 .cloned()

@@ -1,6 +1,5 @@
 //! Objects that come last, and changes of some of their fields.
 
-use crate::key::{Key, Value as ObjectValue};
 use crate::tests::{Reported, all, message, request};
 use volley_model::Request;
 use volley_object::{Change, Object, Value};
@@ -27,7 +26,7 @@ struct Sender {
     enabled: bool,
 }
 
-fn sender(name: &str, interface: &str) -> Request {
+pub(crate) fn sender(name: &str, interface: &str) -> Request {
     let sender = Sender {
         name: name.to_owned(),
         interface: interface.to_owned(),
@@ -112,42 +111,4 @@ fn an_interface_that_gets_another_name_keeps_its_senders() {
     assert_eq!(message(&reported), ["set interface name a b"]);
     core.run(&change(None, true), &reported).unwrap();
     assert_eq!(message(&reported), ["test sender s b on"]);
-}
-
-#[test]
-fn objects_of_a_class_and_those_of_no_bulk_class_are_those_of_the_whole_state() {
-    let (reported, mut core) = (Reported::default(), crate::Core::default());
-    let lines = [
-        "create pg a",
-        "create pg b",
-        "up b",
-        "table 5",
-        "address a 10.0.0.1/24",
-        "route 10.1.0.0/16 a",
-        "route 2001:db8::/32 b",
-    ];
-    let mut requests = all(&lines);
-    requests.extend([sender("s", "a"), sender("r", "b")]);
-    core.run(&requests, &reported).unwrap();
-    let state = core.state();
-    let text = |(key, _): (&Key, &ObjectValue)| key.to_string();
-    let classes = volley_object::classes();
-    let mut found = 0;
-    for class in classes.iter() {
-        let is_it = |(key, value): &(&Key, &ObjectValue)| {
-            let object = crate::state::instance(key, value);
-            object.is_some_and(|object| object.class() == class)
-        };
-        let whole: Vec<String> = state.iter().filter(is_it).map(text).collect();
-        let of_class: Vec<String> = state.of_class(class).map(text).collect();
-        assert_eq!(of_class, whole, "{}", class.name());
-        let keys = state.keys_of(class.name()).len();
-        assert!(keys == whole.len() || class.is_interface(), "{keys}");
-        found += whole.len();
-    }
-    assert_eq!(found, state.len());
-    let whole = state.iter().filter(|(key, _)| !matches!(key, Key::Bulk(_)));
-    let whole: Vec<String> = whole.map(text).collect();
-    assert_eq!(whole.len(), state.len() - 2);
-    assert_eq!(state.unshared().map(text).collect::<Vec<_>>(), whole);
 }

@@ -108,8 +108,13 @@ impl State {
 
     /// The objects of a class. The time does not depend on the number of objects of other classes: a state may have a million.
     pub(crate) fn of_class(&self, class: &Class) -> impl Iterator<Item = (&Key, &Value)> {
+        self.of_class_from(class, Key::least_of(class))
+    }
+
+    /// The objects of a class from a key on.
+    fn of_class_from(&self, class: &Class, first: Key) -> impl Iterator<Item = (&Key, &Value)> {
         let (near, class) = (class.clone(), class.clone());
-        let all = self.from(Key::least_of(&class));
+        let all = self.from(first);
         let all = all.take_while(move |(key, _)| key.may_be_of(&near));
         all.filter(move |(_, value)| match value {
             Value::Object(object) => *object.class() == class,
@@ -189,22 +194,22 @@ impl State {
         all
     }
 
-    /// The objects of a class that is not a bulk class; with an owner, only those that belong to it by the first value of their
-    /// keys.
+    /// The objects of a class that is neither a bulk class nor one of interfaces; with an owner, only those that belong to it by
+    /// the first value of their keys.
     pub(crate) fn near(
         &self,
         class: &Class,
         owner: Option<&str>,
     ) -> impl Iterator<Item = (&Key, &Instance)> {
-        let first = match owner {
-            Some(owner) => ObjectKey::first_of(class, owner),
-            None => ObjectKey::least_of(class),
-        };
+        let first = owner.map_or_else(
+            || Key::least_of(class),
+            |owner| Key::object(ObjectKey::first_of(class, owner)),
+        );
         let same = move |key: &Key| match key.of_class() {
-            Some(it) => it.class() == class && (owner.is_none() || it.owner() == owner),
+            Some(it) => owner.is_none() || it.owner() == owner,
             None => false,
         };
-        let all = self.from(Key::object(first));
+        let all = self.of_class_from(class, first);
         let all = all.take_while(move |(key, _)| same(key));
         all.filter_map(|(key, value)| match value {
             Value::Object(it) => Some((key, &**it)),
@@ -230,7 +235,7 @@ impl State {
 
     /// The keys of the objects of the classes that an object brings, in order of dependence.
     pub(crate) fn brought_by<'s>(&'s self, by: &'s Key) -> impl Iterator<Item = &'s Key> {
-        let all = self.unshared().map(|(key, _)| key);
+        let all = self.without_bulk().map(|(key, _)| key);
         all.filter(|key| key.is_brought_by(by))
     }
 
@@ -269,6 +274,27 @@ impl State {
             + own * OWN_BYTES
     }
 
+    /// Number of objects of a class. The time does not depend on the number of objects of bulk classes.
+    pub fn count_of(&self, class: &Class) -> usize {
+        if !class.def().bulk {
+            return self.of_class(class).count();
+        }
+        let of_class = self
+            .sets
+            .iter()
+            .filter(|((group, _), _)| group.class() == class);
+        of_class.map(|(_, (_, users))| *users as usize).sum()
+    }
+
+    /// Names of the interfaces.
+    pub fn interfaces(&self) -> impl Iterator<Item = &str> {
+        let all = self.from(Key::Interface(String::new()));
+        all.map_while(|(key, _)| match key {
+            Key::Interface(name) => Some(&name[..]),
+            _ => None,
+        })
+    }
+
     /// Number of objects.
     pub fn len(&self) -> usize {
         self.objects.len()
@@ -285,7 +311,7 @@ impl State {
     }
 
     /// The objects that are not of a bulk class, in order of dependence. The time does not depend on the number of the others.
-    pub fn unshared(&self) -> impl Iterator<Item = (&Key, &Value)> {
+    pub fn without_bulk(&self) -> impl Iterator<Item = (&Key, &Value)> {
         let classes = volley_object::classes();
         let least = |of: fn(&Class) -> bool| {
             let all = classes.iter().filter(|class| of(class));
@@ -311,7 +337,7 @@ impl State {
             needs(k, v, &mut |needed| found |= needed == *key);
             found
         };
-        let first = self.unshared().find(uses);
+        let first = self.without_bulk().find(uses);
         let shared = || {
             let sets = self.sets.values().map(|(set, _)| set);
             let sets: HashSet<_> = sets
@@ -518,12 +544,9 @@ impl State {
 
     pub(crate) fn not_found(&self, key: &Key) -> ModelError {
         let (kind, name) = key.called();
-        let like = |k: &&Key| std::mem::discriminant(*k) == std::mem::discriminant(key);
         let mut known: Vec<String> = Vec::new();
         if kind == ObjectKind::Interface {
-            let all = self.from(Key::Interface(String::new()));
-            let all = all.map(|(k, _)| k).take_while(like);
-            known = all.map(|k| k.called().1).collect();
+            known = self.interfaces().map(str::to_owned).collect();
         }
         if let Some(it) = key.of_class()
             && (it.class().keys().len() == 1 || it.class().part_of().is_none())
@@ -568,6 +591,8 @@ pub(crate) fn by_place<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::last_tests::sender;
+    use crate::tests::{Reported, all};
 
     #[test]
     fn equal_values_are_kept_once_and_go_with_their_last_object() {
@@ -620,5 +645,45 @@ mod tests {
         assert!(refused.unwrap_err().to_string().contains("in use by"));
         state.undo(changes);
         assert!(state.is_empty() && !state.is_needed(&interface));
+    }
+
+    #[test]
+    fn objects_of_a_class_and_those_of_no_bulk_class_are_those_of_the_whole_state() {
+        let mut core = crate::Core::default();
+        let lines = [
+            "create pg a",
+            "create pg b",
+            "up b",
+            "table 5",
+            "address a 10.0.0.1/24",
+            "route 10.1.0.0/16 a",
+            "route 2001:db8::/32 b",
+        ];
+        let mut requests = all(&lines);
+        requests.extend([sender("s", "a"), sender("r", "b")]);
+        core.run(&requests, &Reported::default()).unwrap();
+        let state = core.state();
+        let text = |(key, _): (&Key, &Value)| key.to_string();
+        let classes = volley_object::classes();
+        let mut found = 0;
+        for class in classes.iter() {
+            let is_it = |(key, value): &(&Key, &Value)| {
+                let object = instance(key, value);
+                object.is_some_and(|object| object.class() == class)
+            };
+            let whole: Vec<String> = state.iter().filter(is_it).map(text).collect();
+            let of_class: Vec<String> = state.of_class(class).map(text).collect();
+            assert_eq!(of_class, whole, "{}", class.name());
+            assert_eq!(state.count_of(class), whole.len(), "{}", class.name());
+            let keys = state.keys_of(class.name()).len();
+            assert!(keys == whole.len() || class.is_interface(), "{keys}");
+            found += whole.len();
+        }
+        assert_eq!(found, state.len());
+        assert_eq!(state.interfaces().collect::<Vec<_>>(), ["a", "b"]);
+        let whole = state.iter().filter(|(key, _)| !matches!(key, Key::Bulk(_)));
+        let whole: Vec<String> = whole.map(text).collect();
+        assert_eq!(whole.len(), state.len() - 2);
+        assert_eq!(state.without_bulk().map(text).collect::<Vec<_>>(), whole);
     }
 }

@@ -89,7 +89,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_millis(200);
 
     #[tokio::test]
-    async fn slices_are_written_without_a_copy_and_a_peer_that_does_not_read_is_left() {
+    async fn slices_are_written_together_and_a_peer_that_does_not_read_is_left() {
         let (ours, mut peer) = UnixStream::pair().unwrap();
         let mut stall = Stall::new(ours, PATIENCE);
         assert!(stall.is_write_vectored());

@@ -268,6 +268,94 @@ proptest! {
     }
 }
 
+/// A step of [`v4_exchanges_agree_with_the_model`]: numbers of prefixes that are removed, others, and those that are added.
+type Exchange = (Vec<usize>, Vec<(u128, u8)>, Vec<(u128, u8, u32)>);
+
+fn exchange() -> impl Strategy<Value = Exchange> {
+    (
+        proptest::collection::vec(any::<usize>(), 0..40),
+        proptest::collection::vec((addr(), 0..=32u8), 0..10),
+        proptest::collection::vec((addr(), 0..=32u8, leaf(true)), 0..60),
+    )
+}
+
+proptest! {
+    #![proptest_config(config(32))]
+
+    /// Prefixes are removed and added at once, with single changes in between.
+    #[test]
+    fn v4_exchanges_agree_with_the_model(
+        steps in proptest::collection::vec(exchange(), 1..8),
+        probes in proptest::collection::vec(addr(), 1..200),
+    ) {
+        let domain = Domain::new();
+        let (mut table, mut model) = (Lpm4::new(&domain), Model::default());
+        for (some, others, added) in steps {
+            let mut all: Vec<_> = model.0.keys().copied().collect();
+            all.sort_unstable();
+            let some = some.iter().filter_map(|n| all.get(n % all.len().max(1)));
+            let removed: Vec<(u128, u8)> = some.copied().chain(others).collect();
+            let gone: Vec<(u32, u8)> = removed.iter().map(|(a, len)| (v4(*a), *len)).collect();
+            let fresh: Vec<(u32, u8, u32)> = added.iter().map(|(a, len, leaf)| (v4(*a), *len, *leaf)).collect();
+            prop_assert_eq!(table.check_bulk(&gone, &fresh), Ok(()));
+            table.exchange_bulk(&gone, &fresh).unwrap();
+            for (a, len) in removed {
+                model.remove(cut::<Lpm4>(a), len);
+            }
+            for (a, len, leaf) in added {
+                model.insert(cut::<Lpm4>(a), len, leaf);
+            }
+            let single = (model.0.len() as u128 * 77 << 100, 30);
+            prop_assert_eq!(
+                table.insert(v4(single.0), single.1, 3).unwrap(),
+                model.insert(cut::<Lpm4>(single.0), single.1, 3)
+            );
+            prop_assert_eq!(table.len(), model.0.len());
+            let mut addr = model.edges();
+            addr.extend(&probes);
+            let expect: Vec<u32> = addr.iter().map(|&a| model.lookup(cut::<Lpm4>(a))).collect();
+            prop_assert_eq!(Table::lookup(&table, &domain, &addr), expect);
+        }
+    }
+}
+
+/// The number of networks with prefixes longer than /24 is bounded: what an exchange removes makes room for what it adds.
+#[test]
+fn an_exchange_counts_long_prefixes_behind_it() {
+    const MOST: u32 = 1 << 20;
+    let domain = Domain::new();
+    let mut table = Lpm4::new(&domain);
+    let host = |net: u32| (net << 8 | 7, 32);
+    let with = |(addr, len): (u32, u8)| (addr, len, 5);
+    table
+        .load_bulk((0..MOST).map(|net| with(host(net))))
+        .unwrap();
+    table.insert(8, 31, 6).unwrap();
+    let full = Err(LpmError::TooManyLong { max: MOST });
+    let new = [with(host(MOST))];
+    for (removed, done) in [
+        (vec![], full),
+        // Another prefix of the network stays, the prefix is not there, and the network gets one again.
+        (vec![host(0)], full),
+        (vec![(9 << 8, 32), host(1)], Ok(())),
+        (vec![(9 << 8, 32)], full),
+        (vec![host(0), (9, 31)], Ok(())),
+        (vec![host(2), host(2)], Ok(())),
+    ] {
+        assert_eq!(table.check_bulk(&removed, &new), done, "{removed:?}");
+    }
+    let again = [with(host(MOST)), with((3 << 8, 30))];
+    assert_eq!(table.exchange_bulk(&[host(3)], &again), full);
+    assert_eq!(
+        (table.get(host(3).0, 32), table.lookup(host(3).0)),
+        (Some(5), 5)
+    );
+    table.exchange_bulk(&[host(0), (8, 31)], &new).unwrap();
+    assert_eq!(table.len(), MOST as usize);
+    let seen = [host(0), (8, 31), host(MOST)].map(|(addr, _)| table.lookup(addr));
+    assert_eq!(seen, [0, 0, 5]);
+}
+
 #[test]
 fn refuses_what_does_not_fit() {
     let domain = Domain::new();

@@ -98,25 +98,67 @@ impl Lpm4 {
         routes: impl IntoIterator<Item = (u32, u8, u32)>,
     ) -> Result<(), LpmError> {
         let routes: Vec<_> = routes.into_iter().collect();
-        let mut most = 0;
-        let mut long = Vec::new();
-        for &(addr, len, leaf) in &routes {
-            check(len, 32, leaf)?;
-            most = most.max(leaf);
-            if len > 24 && !self.rib.has_long(addr >> 8) {
-                long.push(addr >> 8);
-            }
+        self.exchange_bulk(&[], &routes)
+    }
+
+    /// Removes the prefixes `removed`, then adds `added` as [`Lpm4::load_bulk`]: readers see all changes or none.
+    ///
+    /// # Errors
+    /// As [`Lpm4::insert`]; the table is then unchanged.
+    pub fn exchange_bulk(
+        &mut self,
+        removed: &[(u32, u8)],
+        added: &[(u32, u8, u32)],
+    ) -> Result<(), LpmError> {
+        self.check_bulk(removed, added)?;
+        for &(addr, len) in removed.iter().filter(|(_, len)| *len <= 32) {
+            // All chunks and lines are painted again below.
+            let _ = self.rib.unset(addr, len);
         }
-        long.sort_unstable();
-        long.dedup();
-        let long = self.rib.long_count() + long.len();
-        check_long(long)?;
-        for (addr, len, leaf) in routes {
+        let mut most = 0;
+        for &(addr, len, leaf) in added {
+            most = most.max(leaf);
             self.rib.set(addr, len, leaf);
         }
         let wide = self.plane.view().is_wide() || needs_wide(most, 0);
         self.plane.load(&self.rib, wide);
         Ok(())
+    }
+
+    /// Whether [`Lpm4::exchange_bulk`] would refuse the changes now.
+    ///
+    /// # Errors
+    /// Those of [`Lpm4::exchange_bulk`].
+    pub fn check_bulk(
+        &self,
+        removed: &[(u32, u8)],
+        added: &[(u32, u8, u32)],
+    ) -> Result<(), LpmError> {
+        let mut fresh = Vec::new();
+        for &(addr, len, leaf) in added {
+            check(len, 32, leaf)?;
+            if len > 24 {
+                fresh.push(addr >> 8);
+            }
+        }
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        fresh.sort_unstable();
+        fresh.dedup();
+        let mut gone: Vec<(u32, u8)> = removed.to_vec();
+        gone.retain(|(addr, len)| *len > 24 && self.get(*addr, *len).is_some());
+        gone.iter_mut()
+            .for_each(|(addr, len)| *addr &= u32::MAX << (32 - *len));
+        gone.sort_unstable();
+        gone.dedup();
+        // Networks that lose all their longer prefixes, and get none.
+        let emptied = gone.chunk_by(|a, b| a.0 >> 8 == b.0 >> 8).filter(|of_net| {
+            let net = of_net[0].0 >> 8;
+            of_net.len() == self.rib.long_len(net) && fresh.binary_search(&net).is_err()
+        });
+        let more = fresh.iter().filter(|net| !self.rib.has_long(**net)).count();
+        check_long(self.rib.long_count() + more - emptied.count())
     }
 
     /// A handle for readers.

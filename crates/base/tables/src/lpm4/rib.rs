@@ -374,6 +374,11 @@ impl Rib {
         self.longs.len()
     }
 
+    /// The number of prefixes longer than /24 in a /24.
+    pub(super) fn long_len(&self, net: u32) -> usize {
+        self.longs.get(&net).map_or(0, |long| long.own.len())
+    }
+
     pub(super) fn has_long(&self, net: u32) -> bool {
         self.longs.contains_key(&net)
     }

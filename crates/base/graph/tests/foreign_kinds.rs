@@ -282,6 +282,104 @@ fn an_edge_leads_to_another_node_and_back() {
     assert_eq!(counted(&engine, "middle", "seen"), 210);
 }
 
+/// Holds packets, and panics when it leaves: before it has sent anything, or behind the first batch.
+struct Clinging {
+    held: VecDeque<Batch>,
+    codes: Column,
+    sends: usize,
+}
+
+impl Node for Clinging {
+    const NAME: &'static str = "middle";
+    type Next = ToEnd;
+    type Count = Count;
+    type Trace = PacketTrace;
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, ToEnd>) -> Consumed {
+        cx.count(Count::Seen, v.len() as u64);
+        self.codes.words_mut(v.len()).fill(0);
+        let held = &mut self.held;
+        v.classify(&self.codes, |_, _, batch| held.push_back(batch))
+    }
+}
+
+impl Stage for Clinging {
+    fn is_holding(&self) -> bool {
+        !self.held.is_empty()
+    }
+    /// Sends four packets of the first batch once.
+    fn release<I: Isa>(&mut self, _: &Cx<'_, Count>, out: &mut Output<'_, I, ToEnd>) -> usize {
+        let Some(first) = self.held.front_mut().filter(|it| it.len() == 10) else {
+            return 0;
+        };
+        let mut stage_cx = out.stage_cx();
+        let mut part = stage_cx.empty_batch();
+        stage_cx.move_packets(&mut part, first, 4);
+        out.send_batch(part, ToEnd::End)
+    }
+    fn leave(&mut self, stage_cx: &mut StageCx<'_>, next: NodeId) {
+        for batch in self.held.drain(..self.sends) {
+            stage_cx.send_batch_to(batch, next);
+        }
+        panic!("it stays");
+    }
+}
+
+#[test]
+fn packets_of_a_stage_that_panics_when_it_leaves_are_dropped_by_name() {
+    for (sends, is_removed) in [(0, false), (1, false), (0, true), (1, true)] {
+        let (mut engine, mut worker, pool) = engine(false);
+        let clinging = move |_| Clinging {
+            held: VecDeque::new(),
+            codes: Column::new(256),
+            sends,
+        };
+        let name = if is_removed { "other" } else { "middle" };
+        let node = ForeignNode::stage(name, 4, clinging);
+        let fault = node.fault().clone();
+        match is_removed {
+            true => {
+                engine.add_foreign(node).unwrap();
+                engine.redirect("ten", "middle", "other").unwrap();
+            }
+            false => engine.override_node(node).unwrap(),
+        }
+        for _ in 0..3 {
+            worker.step();
+        }
+        // Four of the first ten are through.
+        assert_eq!((pool.report().in_use(), vectors(&engine, "end")), (26, 4));
+        match is_removed {
+            true => {
+                engine.redirect("ten", "other", "middle").unwrap();
+                engine.remove("other").unwrap();
+            }
+            false => engine.replace_foreign(late(false)).unwrap(),
+        }
+        worker.step();
+        let sent = if sends == 1 { 6 } else { 0 };
+        assert_eq!(fault.text(), Some("it stays"));
+        assert_eq!(vectors(&engine, "error-drop"), 26 - sent);
+        assert_eq!(
+            counted(&engine, "middle", "panicked"),
+            if is_removed { 0 } else { 26 - sent }
+        );
+        let drops = engine.drops();
+        let name = |it: &&DropReport| engine.counter_info(it.node, it.counter).unwrap().name;
+        let named = drops.iter().filter(|it| name(it) == "panicked");
+        assert_eq!(
+            named.map(|it| it.count).sum::<u64>(),
+            26 - sent,
+            "{sends} {is_removed}"
+        );
+        for _ in 0..3 {
+            worker.step();
+        }
+        // Its successor holds three vectors.
+        let held = if is_removed { 0 } else { 30 };
+        assert_eq!(pool.report().in_use(), held, "{sends} {is_removed}");
+    }
+}
+
 #[test]
 fn an_arc_of_a_plugin_comes_and_goes() {
     let (mut engine, mut worker, _pool) = engine(false);

@@ -20,6 +20,8 @@ const _: () = assert!(IDX == 0 && POS == 1 && Col::LEN.at() == 2);
 /// The columns of one vector.
 pub(crate) struct Frame {
     pub(crate) n: usize,
+    /// Rows at the front whose packets are in another frame: of frames that stages hold.
+    pub(crate) moved: usize,
     pub(crate) valid: u32,
     /// Each has memory: [`Frame::new`] allocates it, and [`Frame::exchange`] checks it. Only the drop of a frame takes it.
     pub(crate) cols: [Column; COLUMNS],
@@ -31,6 +33,7 @@ impl Frame {
     pub(crate) fn new(rows: usize) -> Box<Self> {
         Box::new(Frame {
             n: 0,
+            moved: 0,
             valid: MANDATORY,
             cols: std::array::from_fn(|_| Column::new(rows)),
             declared: ColumnSet::ALL,
@@ -110,6 +113,15 @@ impl Frame {
         self.n = set.count();
     }
 
+    /// Move the first packet that is in this frame to the first row.
+    pub(crate) fn forget_moved(&mut self) {
+        let (moved, n) = (std::mem::take(&mut self.moved), self.n);
+        for col in bits(self.valid) {
+            self.cols[col].words_mut(n).copy_within(moved.., 0);
+        }
+        self.n = n - moved;
+    }
+
     /// Agree with `other` on the valid columns before rows of `other` are appended. Returns the tags that `other` lacks, for
     /// which the caller writes zeros.
     #[inline(always)]
@@ -131,13 +143,16 @@ impl Frame {
     }
 }
 
-/// No frame with packets is dropped but by a panic in a node: the packets are kept for the guard of the node.
+/// No frame with packets is dropped but by a panic in a node, or with a stage that has panicked: the packets are kept for the guard of
+/// the node.
 impl Drop for Frame {
     #[inline]
     fn drop(&mut self) {
-        if self.n > 0 && std::thread::panicking() {
+        if self.n > self.moved && lost::is_keeping() {
+            self.forget_moved();
             lost::keep(Box::new(Frame {
                 n: std::mem::take(&mut self.n),
+                moved: 0,
                 valid: self.valid,
                 cols: std::mem::take(&mut self.cols),
                 declared: ColumnSet::ALL,

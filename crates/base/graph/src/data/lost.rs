@@ -10,7 +10,23 @@ use std::panic::PanicHookInfo;
 
 thread_local! {
     static FRAMES: Cell<Option<ManuallyDrop<Vec<Box<Frame>>>>> = const { Cell::new(None) };
+    static KEEPS: Cell<bool> = const { Cell::new(false) };
     static PLACE: Cell<Option<ManuallyDrop<String>>> = const { Cell::new(None) };
+}
+
+/// Whether a frame with packets that is dropped now is kept.
+#[cold]
+pub(crate) fn is_keeping() -> bool {
+    std::thread::panicking() || KEEPS.get()
+}
+
+/// Take the frames that `drop` drops, and those of the panics before.
+#[cold]
+pub(crate) fn dropped_by(drop: impl FnOnce()) -> Vec<Box<Frame>> {
+    KEEPS.set(true);
+    drop();
+    KEEPS.set(false);
+    take()
 }
 
 /// Keep a frame with packets that is dropped by a panic.

@@ -68,6 +68,21 @@ impl Change for AddNode {
     }
 }
 
+/// Drops the packets that a stage has lost by a panic when it left. The node that has its id now, or else the stage, says for which
+/// counter; a node that is no plugin's has none for it.
+#[cold]
+fn drop_lost(worker: &mut Worker, id: NodeId, stage: Option<&Slot>, frames: Vec<Box<Frame>>) {
+    let now = worker.slots.get(id.index());
+    let named = |slot: &&Slot| slot.body.panicked().is_some();
+    let by = now.filter(named).or(stage.filter(named));
+    for frame in frames {
+        match by.and_then(|slot| Some((slot.body.panicked()?, &slot.own.stats))) {
+            Some((counter, stats)) => worker.dispatch.drop_frame(id, counter, stats, frame),
+            None => worker.dispatch.push_frame(worker.dispatch.drop_node, frame),
+        }
+    }
+}
+
 /// Nodes and edges that change together.
 pub(crate) struct Rewire {
     /// New nodes by rising id, then those that leave.
@@ -93,7 +108,10 @@ impl Rewire {
                     held = true;
                     let next = slot.own.edges.first().copied();
                     let next = next.unwrap_or(worker.dispatch.drop_node);
-                    slot.body.leave(node.id, &mut worker.dispatch, next);
+                    let lost = slot.body.leave(node.id, &mut worker.dispatch, next);
+                    if !lost.is_empty() {
+                        drop_lost(worker, node.id, None, lost);
+                    }
                     worker.run_left();
                 }
             }
@@ -119,7 +137,12 @@ impl Change for Rewire {
         for node in self.nodes.iter_mut().filter(|it| it.leaves) {
             let next = node.heir.unwrap_or(worker.dispatch.drop_node);
             if let Some(old) = &mut node.slot {
-                old.body.leave(node.id, &mut worker.dispatch, next);
+                let lost = old.body.leave(node.id, &mut worker.dispatch, next);
+                if !lost.is_empty() {
+                    // The counters of the stage are gone if another node has its id: one of the router, in whose place it was.
+                    let stage = (node.heir != Some(node.id)).then_some(&*old);
+                    drop_lost(worker, node.id, stage, lost);
+                }
             }
         }
         worker.run_left();

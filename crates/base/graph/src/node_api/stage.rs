@@ -8,6 +8,7 @@
 
 use crate::data::col::Col;
 use crate::data::column::Column;
+use crate::data::counters::Counters;
 use crate::data::frame::{CHAINED, Frame, IDX, POS, bits};
 use crate::data::ids::NodeId;
 use crate::data::packet::members;
@@ -70,26 +71,24 @@ pub trait Stage: Node {
 #[must_use = "a batch is sent, or its buffers are lost"]
 pub struct Batch {
     frame: Box<Frame>,
-    /// Rows at the front that were moved to another batch.
-    at: usize,
 }
 
 impl Batch {
     /// The number of packets.
     #[inline(always)]
     pub fn len(&self) -> usize {
-        self.frame.n - self.at
+        self.frame.n - self.frame.moved
     }
 
     /// The lengths of the packets, in order.
     pub fn lengths(&self) -> &[u32] {
-        &self.frame.words(Col::LEN.at())[self.at..]
+        &self.frame.words(Col::LEN.at())[self.frame.moved..]
     }
 
     /// Whether a packet has more than one buffer.
     #[inline(always)]
     fn has_chains(&self) -> bool {
-        volley_simd::or_all(&self.frame.words(POS)[self.at..]) & CHAINED != 0
+        volley_simd::or_all(&self.frame.words(POS)[self.frame.moved..]) & CHAINED != 0
     }
 
     /// Whether the batch is empty.
@@ -114,7 +113,7 @@ impl<'a> StageCx<'a> {
     #[inline(always)]
     pub fn empty_batch(&mut self) -> Batch {
         let frame = self.dispatch.frame();
-        Batch { frame, at: 0 }
+        Batch { frame }
     }
 
     /// Move packets from the front of `from` to the end of `to`, until `to` has `most` packets or is full, or `from`
@@ -125,8 +124,9 @@ impl<'a> StageCx<'a> {
             .min(self.dispatch.vector_size)
             .saturating_sub(to.frame.n);
         let rows = room.min(from.len());
-        append(&mut to.frame, &from.frame, from.at..from.at + rows);
-        from.at += rows;
+        let moved = from.frame.moved;
+        append(&mut to.frame, &from.frame, moved..moved + rows);
+        from.frame.moved += rows;
         rows
     }
 
@@ -143,7 +143,7 @@ impl<'a> StageCx<'a> {
     #[cold]
     fn buffers_of_chains(&self, batch: &Batch) -> usize {
         let (pool, frame) = (self.dispatch.bufs.pool(), &batch.frame);
-        let rows = batch.at..frame.n;
+        let rows = frame.moved..frame.n;
         let chains = rows.filter(|row| frame.words(POS)[*row] & CHAINED != 0);
         let behind = chains.map(|row| members(pool, frame.words(IDX)[row]));
         batch.len() + behind.sum::<usize>()
@@ -151,9 +151,10 @@ impl<'a> StageCx<'a> {
 
     /// Return the frame of a batch. Packets in it are freed.
     #[inline(always)]
-    pub fn free_batch(&mut self, batch: Batch) {
+    pub fn free_batch(&mut self, mut batch: Batch) {
         debug_assert!(batch.is_empty());
         if batch.is_empty() {
+            batch.frame.moved = 0;
             self.dispatch.recycle(batch.frame);
         } else {
             self.dispatch.free(into_frame(batch));
@@ -201,12 +202,8 @@ impl<'a> StageCx<'a> {
 /// A batch's frame with its first packet in the first row.
 #[inline(always)]
 fn into_frame(mut batch: Batch) -> Box<Frame> {
-    if batch.at > 0 {
-        let (at, n) = (batch.at, batch.frame.n);
-        for col in bits(batch.frame.valid) {
-            batch.frame.cols[col].words_mut(n).copy_within(at.., 0);
-        }
-        batch.frame.n = n - at;
+    if batch.frame.moved > 0 {
+        batch.frame.forget_moved();
     }
     batch.frame
 }
@@ -239,7 +236,7 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
             return Consumed(());
         };
         if all_equal(codes) {
-            keep(&mut stage_cx, first, Batch { frame, at: 0 });
+            keep(&mut stage_cx, first, Batch { frame });
             return Consumed(());
         }
         let mut done = Bits::none(codes.len());
@@ -251,10 +248,7 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
                 isa.compress(&set, frame.words(col), piece.cols[col].all_mut());
             }
             piece.n = set.count();
-            let batch = Batch {
-                frame: piece,
-                at: 0,
-            };
+            let batch = Batch { frame: piece };
             keep(&mut stage_cx, codes[row], batch);
             done = done.or(&set);
         }
@@ -273,7 +267,7 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
     pub fn send_on_receive(self) -> Consumed {
         let (frame, isa) = (self.frame, self.isa);
         let mut stage_cx = StageCx::of(self.dispatch, self.raw.node);
-        stage_cx.send_on_receive(isa, Batch { frame, at: 0 });
+        stage_cx.send_on_receive(isa, Batch { frame });
         Consumed(())
     }
 
@@ -306,6 +300,17 @@ impl<I: Isa, X: Nexts> Output<'_, I, X> {
         let rows = frame.n;
         self.dispatch
             .push_frame(self.raw.edges[next.index()], frame);
+        rows
+    }
+
+    /// Drop the packets of a batch for one reason. Returns their number.
+    #[cold]
+    pub fn drop_batch<C: Counters>(&mut self, cx: &Cx<'_, C>, batch: Batch, counter: C) -> usize {
+        let frame = into_frame(batch);
+        let rows = frame.n;
+        let (node, stats) = (cx.raw.node, &cx.raw.stats);
+        self.dispatch
+            .drop_frame(node, counter.index(), stats, frame);
         rows
     }
 

@@ -65,8 +65,19 @@ pub(crate) trait Body: Send {
     fn is_holding(&self) -> bool {
         false
     }
-    /// Stages: see [`Stage::leave`].
-    fn leave(&mut self, _node: NodeId, _dispatch: &mut DispatchState, _next: NodeId) {}
+    /// Stages: see [`Stage::leave`]. Returns the frames that a panic has dropped.
+    fn leave(
+        &mut self,
+        _node: NodeId,
+        _dispatch: &mut DispatchState,
+        _next: NodeId,
+    ) -> Vec<Box<Frame>> {
+        Vec::new()
+    }
+    /// The counter of packets that are dropped because the node has panicked, where it has one.
+    fn panicked(&self) -> Option<usize> {
+        None
+    }
     /// Sources: see [`Source::may_sleep`].
     fn may_sleep(&self, _now_ns: u64, _idle_ns: u64) -> bool {
         true
@@ -327,8 +338,14 @@ impl<S: Stage> Body for StageBody<S> {
         self.0.is_holding()
     }
 
-    fn leave(&mut self, node: NodeId, dispatch: &mut DispatchState, next: NodeId) {
+    fn leave(
+        &mut self,
+        node: NodeId,
+        dispatch: &mut DispatchState,
+        next: NodeId,
+    ) -> Vec<Box<Frame>> {
         self.0.leave(&mut StageCx::of(dispatch, node), next);
+        Vec::new()
     }
 
     fn keeps_order(&self) -> bool {

@@ -46,7 +46,7 @@ pub(crate) struct GuardedBody<B> {
     reason: usize,
 }
 
-impl<B: Body> GuardedBody<B> {
+impl<B> GuardedBody<B> {
     /// The instance that `make` returns. `reason` is the number of the counter of packets that are dropped.
     pub(crate) fn new(make: impl FnOnce() -> B, reason: usize, fault: Arc<NodeFault>) -> Self {
         let made = catch_unwind(AssertUnwindSafe(make));
@@ -96,6 +96,14 @@ impl<B: Body> GuardedBody<B> {
         let lanes = &mut *dispatch;
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| run(body, lanes, frame))) {
             self.fell(cx, dispatch, payload);
+        }
+    }
+
+    /// Drop the body. It may panic.
+    fn drop_body(&mut self) {
+        let body = self.body.take();
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(body))) {
+            self.fault.set(payload);
         }
     }
 
@@ -186,16 +194,27 @@ impl<B: Body> Body for GuardedBody<B> {
     }
 
     /// Also of a node that is out: what it holds must not be lost.
-    fn leave(&mut self, node: NodeId, dispatch: &mut DispatchState, next: NodeId) {
-        let Some(body) = &mut self.body else { return };
-        let lanes = &mut *dispatch;
-        let left = catch_unwind(AssertUnwindSafe(|| body.leave(node, lanes, next)));
-        if let Err(payload) = left {
-            self.fault.set(payload);
-            for frame in lost::take() {
-                dispatch.push_frame(dispatch.drop_node, frame);
+    fn leave(
+        &mut self,
+        node: NodeId,
+        dispatch: &mut DispatchState,
+        next: NodeId,
+    ) -> Vec<Box<Frame>> {
+        let Some(body) = &mut self.body else {
+            return Vec::new();
+        };
+        match catch_unwind(AssertUnwindSafe(|| body.leave(node, dispatch, next))) {
+            Ok(dropped) => dropped,
+            Err(payload) => {
+                self.fault.set(payload);
+                // What the stage has not sent is dropped with it.
+                lost::dropped_by(|| self.drop_body())
             }
         }
+    }
+
+    fn panicked(&self) -> Option<usize> {
+        Some(self.reason)
     }
 
     fn may_sleep(&self, now_ns: u64, idle_ns: u64) -> bool {
@@ -213,9 +232,6 @@ impl<B: Body> Body for GuardedBody<B> {
 
 impl<B> Drop for GuardedBody<B> {
     fn drop(&mut self) {
-        let body = self.body.take();
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(body))) {
-            self.fault.set(payload);
-        }
+        self.drop_body();
     }
 }

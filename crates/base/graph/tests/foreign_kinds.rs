@@ -227,7 +227,7 @@ fn a_stage_that_is_removed_sends_its_packets_through_the_old_graph() {
     assert_eq!(pool.report().in_use(), 10);
     let used = engine.remove("late").unwrap_err();
     assert!(matches!(used, GraphError::EdgeToNowhere { .. }), "{used}");
-    engine.redirect("middle", "late", "end").unwrap();
+    engine.redirect_back("middle", "end", "late").unwrap();
     engine.remove("late").unwrap();
     worker.step();
     assert_eq!(pool.report().in_use(), 0);
@@ -268,7 +268,7 @@ fn an_edge_leads_to_another_node_and_back() {
     for _ in 0..20 {
         engine.redirect("ten", "middle", "between").unwrap();
         worker.step();
-        engine.redirect("ten", "between", "middle").unwrap();
+        engine.redirect_back("ten", "middle", "between").unwrap();
         worker.step();
     }
     assert_eq!(counted(&engine, "between", "seen"), 200);
@@ -278,8 +278,122 @@ fn an_edge_leads_to_another_node_and_back() {
     assert!(matches!(none, GraphError::NoEdge { .. }), "{none}");
     let nowhere = engine.redirect("ten", "middle", "nowhere").unwrap_err();
     assert!(matches!(nowhere, GraphError::EdgeToNowhere { .. }));
+    let none = engine.redirect_back("ten", "middle", "end").unwrap_err();
+    assert!(matches!(none, GraphError::NoEdge { .. }), "{none}");
     worker.step();
     assert_eq!(counted(&engine, "middle", "seen"), 210);
+}
+
+/// A redirection belongs to the place of a node: of a node of the router also while a plugin's node is there, and of a plugin's
+/// node to the version that brings it.
+#[test]
+fn redirections_survive_the_nodes_that_have_them() {
+    let (mut engine, mut worker, _pool) = engine(false);
+    let between = ForeignNode::new("between", |_| Pass);
+    engine.add_foreign(between).unwrap();
+    let targets = |engine: &Engine, node: &str| {
+        let mut all = engine.edges();
+        all.find(|(name, _)| *name == node).unwrap().1.to_vec()
+    };
+    let redirected = || {
+        let mut node = ForeignNode::new("middle", |_| Pass);
+        node.redirect("end", "between").unwrap();
+        let none = node.redirect("end", "nowhere").unwrap_err();
+        assert!(matches!(none, GraphError::NoEdge { .. }), "{none}");
+        node
+    };
+    engine.override_node(redirected()).unwrap();
+    worker.step();
+    assert_eq!(counted(&engine, "between", "seen"), 10);
+    engine.replace_foreign(redirected()).unwrap();
+    worker.step();
+    assert_eq!(counted(&engine, "between", "seen"), 20);
+    // The node of the router has the redirection too, until it is taken back.
+    engine.restore("middle").unwrap();
+    worker.step();
+    assert_eq!(counted(&engine, "between", "seen"), 30);
+    // A plugin's node without a redirection comes and goes, and nothing of the old one is left.
+    engine
+        .override_node(ForeignNode::new("middle", |_| Pass))
+        .unwrap();
+    engine.restore("middle").unwrap();
+    assert_eq!(targets(&engine, "middle"), ["end"]);
+    engine.redirect("middle", "end", "between").unwrap();
+    engine.redirect_back("middle", "end", "between").unwrap();
+    worker.step();
+    assert_eq!(counted(&engine, "between", "seen"), 30);
+    assert_eq!(vectors(&engine, "end"), 40);
+}
+
+nexts! { enum ToRight { Right => "right", End => "end" } }
+nexts! { enum ToLeft { Left => "left" } }
+
+/// Sends every other vector to the right: those that come from there go to the end.
+struct Left {
+    is_back: bool,
+}
+
+impl Node for Left {
+    const NAME: &'static str = "left";
+    type Next = ToRight;
+    type Count = NoCounters;
+    type Trace = PacketTrace;
+    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, ToRight>) -> Consumed {
+        let next = match self.is_back {
+            true => ToRight::End,
+            false => ToRight::Right,
+        };
+        self.is_back = !self.is_back;
+        v.send_all(next)
+    }
+}
+
+struct Right;
+
+impl Node for Right {
+    const NAME: &'static str = "right";
+    type Next = ToLeft;
+    type Count = NoCounters;
+    type Trace = PacketTrace;
+    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, ToLeft>) -> Consumed {
+        v.send_all(ToLeft::Left)
+    }
+}
+
+#[test]
+fn nodes_that_lead_to_each_other_come_and_go_together() {
+    let (mut engine, mut worker, pool) = engine(false);
+    let left = || ForeignNode::new("left", |_| Left { is_back: false });
+    let right = || ForeignNode::new("right", |_| Right);
+    let alone = engine.add_foreign(left()).unwrap_err();
+    assert!(matches!(alone, GraphError::EdgeToNowhere { .. }), "{alone}");
+    let alone = engine.add_foreign_nodes(vec![right()]).unwrap_err();
+    assert!(matches!(alone, GraphError::EdgeToNowhere { .. }), "{alone}");
+    let twice = engine.add_foreign_nodes(vec![left(), right(), left()]);
+    assert_eq!(twice, Err(GraphError::NodeExists("left".to_owned())));
+    for round in 1..=10 {
+        engine.add_foreign_nodes(vec![left(), right()]).unwrap();
+        engine.redirect("middle", "end", "left").unwrap();
+        assert_eq!(worker.step(), 10);
+        assert_eq!(vectors(&engine, "end"), 10 * round);
+        assert_eq!(
+            (vectors(&engine, "left"), vectors(&engine, "right")),
+            (20, 10)
+        );
+        let used = engine.remove_nodes(vec!["left".to_owned(), "right".to_owned()]);
+        assert!(matches!(used, Err(GraphError::EdgeToNowhere { .. })));
+        engine.redirect_back("middle", "end", "left").unwrap();
+        let used = engine.remove_nodes(vec!["left".to_owned()]);
+        assert!(matches!(used, Err(GraphError::EdgeToNowhere { .. })));
+        engine
+            .remove_nodes(vec!["left".to_owned(), "right".to_owned()])
+            .unwrap();
+        assert!(engine.node("left").is_err() && engine.node("right").is_err());
+    }
+    assert_eq!(worker.step(), 10);
+    assert!(engine.settled());
+    assert_eq!(pool.report().in_use(), 0);
+    assert_eq!(vectors(&engine, "error-drop"), 0);
 }
 
 /// Holds packets, and panics when it leaves: before it has sent anything, or behind the first batch.
@@ -350,7 +464,7 @@ fn packets_of_a_stage_that_panics_when_it_leaves_are_dropped_by_name() {
         assert_eq!((pool.report().in_use(), vectors(&engine, "end")), (26, 4));
         match is_removed {
             true => {
-                engine.redirect("ten", "other", "middle").unwrap();
+                engine.redirect_back("ten", "middle", "other").unwrap();
                 engine.remove("other").unwrap();
             }
             false => engine.replace_foreign(late(false)).unwrap(),

@@ -38,10 +38,10 @@ impl PluginArc {
     }
 }
 
-/// An edge of a node of the router that leads to a node of the plugin as long as the plugin is loaded.
+/// An edge of a node of the router or of the plugin that leads to a node of the plugin as long as the plugin is loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PluginEdge {
-    /// The node of the router.
+    /// The node whose edge it is.
     pub node: String,
     /// Where its edge leads without the plugin.
     pub from: String,

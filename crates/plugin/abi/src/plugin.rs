@@ -118,8 +118,8 @@ impl Plugin {
         self
     }
 
-    /// Let the edge of a node of the router that leads to the node `from` lead to the plugin's node `to`, as long as the plugin is
-    /// loaded. `show graph` lists nodes and edges. A feature needs no such edge.
+    /// Let the edge of a node of the router, or of the plugin, that leads to the node `from` lead to the plugin's node `to`, as long as
+    /// the plugin is loaded. `show graph` lists nodes and edges. A feature needs no such edge.
     pub fn edge(&mut self, node: &str, from: &str, to: &str) -> &mut Self {
         let [node, from, to] = [node, from, to].map(str::to_owned);
         self.edges.push(PluginEdge { node, from, to });

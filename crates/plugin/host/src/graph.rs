@@ -79,26 +79,32 @@ impl Wanted {
         }
     }
 
+    /// Lets edges of the plugin's own nodes lead where they are to lead, from the first packet of these nodes on. Takes these edges
+    /// out.
+    fn lead_own(&mut self) -> Result<Vec<PluginEdge>, PluginError> {
+        let mut own = Vec::new();
+        for edge in std::mem::take(&mut self.edges) {
+            let mut nodes = self.nodes.iter_mut().chain(&mut self.overrides);
+            match nodes.find(|node| node.name() == edge.node) {
+                Some(node) => node.redirect(&edge.from, &edge.to)?,
+                None => {
+                    self.edges.push(edge);
+                    continue;
+                }
+            }
+            if !self.nodes.iter().any(|node| node.name() == edge.to) {
+                return Err(GraphError::NoNode(edge.to).into());
+            }
+            own.push(edge);
+        }
+        Ok(own)
+    }
+
     /// Vectors of packets that its stages hold on each worker.
     pub(crate) fn frames(&self) -> usize {
         let all = self.nodes.iter().map(ForeignNode::frames);
         all.fold(0, usize::saturating_add)
     }
-}
-
-/// The nodes in an order in which each one comes behind the others that its edges lead to. Nodes of a circle keep their order: the
-/// engine refuses the first one.
-fn targets_first(mut nodes: Vec<ForeignNode>) -> Vec<ForeignNode> {
-    let mut ordered = Vec::with_capacity(nodes.len());
-    while !nodes.is_empty() {
-        let leads_to = |node: &ForeignNode, other: &ForeignNode| {
-            node.name() != other.name() && node.edges().any(|edge| edge == other.name())
-        };
-        let is_next = |node: &ForeignNode| !nodes.iter().any(|other| leads_to(node, other));
-        let at = nodes.iter().position(is_next).unwrap_or(0);
-        ordered.push(nodes.remove(at));
-    }
-    ordered
 }
 
 /// The name of a node and where its panic will be.
@@ -119,18 +125,16 @@ impl Part {
     }
 
     /// Adds all of it. After an error the part has what was added, for [`Part::remove`].
-    pub(crate) fn add(&mut self, graph: &Graph, wanted: Wanted) -> Result<(), PluginError> {
+    pub(crate) fn add(&mut self, graph: &Graph, mut wanted: Wanted) -> Result<(), PluginError> {
         self.frames = wanted.frames();
+        let own = wanted.lead_own()?;
         for arc in &wanted.arcs {
             let mut engine = graph.engine.borrow_mut();
             arc.set(engine.add_foreign_arc(&arc.name, &arc.start, &arc.end)?);
             self.arcs.push(arc.name.clone());
         }
-        for node in targets_first(wanted.nodes) {
-            let (name, fault) = known(&node);
-            graph.engine.borrow_mut().add_foreign(node)?;
-            self.nodes.insert(name, fault);
-        }
+        self.add_nodes(graph, wanted.nodes)?;
+        self.edges = own;
         self.check_arcs(graph, &wanted.arcs)?;
         for node in wanted.overrides {
             let (name, fault) = known(&node);
@@ -144,6 +148,17 @@ impl Part {
         for listener in wanted.listeners {
             self.add_listener(graph, listener)?;
         }
+        Ok(())
+    }
+
+    /// Adds nodes, which may lead to each other.
+    fn add_nodes(&mut self, graph: &Graph, nodes: Vec<ForeignNode>) -> Result<(), GraphError> {
+        if nodes.is_empty() {
+            return Ok(());
+        }
+        let all: Vec<_> = nodes.iter().map(known).collect();
+        graph.engine.borrow_mut().add_foreign_nodes(nodes)?;
+        self.nodes.extend(all);
         Ok(())
     }
 
@@ -196,13 +211,14 @@ impl Part {
     pub(crate) fn exchange(
         &mut self,
         graph: &Graph,
-        wanted: Wanted,
+        mut wanted: Wanted,
         new: &mut Part,
         is_begun: &mut bool,
     ) -> Result<(), PluginError> {
         new.frames = wanted.frames();
         self.check_exchange(graph, &wanted)?;
-        new.set_arcs(graph, self, &wanted.arcs)?;
+        new.edges = wanted.lead_own()?;
+        new.number_arcs(graph, self, &wanted.arcs)?;
         let (mut replaced, added): (Vec<_>, Vec<_>) = wanted
             .nodes
             .into_iter()
@@ -220,15 +236,15 @@ impl Part {
             graph.engine.borrow().check_replacement(node)?;
             new.overrides.extend([known(node)]);
         }
-        for node in targets_first(added) {
-            let (name, fault) = known(&node);
-            graph.engine.borrow_mut().add_foreign(node)?;
-            new.nodes.insert(name, fault);
-        }
+        new.add_nodes(graph, added)?;
         new.check_arcs(graph, &wanted.arcs)?;
+        new.move_arcs(graph, self, &wanted.arcs)?;
         for node in over_added {
             let (name, fault) = known(&node);
             graph.engine.borrow_mut().override_node(node)?;
+            // The edges of the node are those that the new one brings.
+            self.edges
+                .retain(|it| it.node != name || new.edges.contains(it));
             new.overrides.insert(name, fault);
         }
         new.add_features(graph, &wanted.features)?;
@@ -239,7 +255,15 @@ impl Part {
             graph.engine.borrow_mut().replace_foreign(node)?;
             *is_begun = true;
         }
+        // Nodes that were replaced have lost the edges that only this version has redirected.
+        self.edges
+            .retain(|it| !new.has(&it.node) || new.edges.contains(it));
         Ok(())
+    }
+
+    /// Whether a node is one of this part.
+    fn has(&self, node: &str) -> bool {
+        self.nodes.contains_key(node) || self.overrides.contains_key(node)
     }
 
     /// Refuses a version without a feature that is enabled, or without an arc that has features.
@@ -256,7 +280,7 @@ impl Part {
     }
 
     /// Gives the arcs their numbers: those of an old version of the same name go on.
-    fn set_arcs(
+    fn number_arcs(
         &mut self,
         graph: &Graph,
         old: &Part,
@@ -265,7 +289,7 @@ impl Part {
         for arc in wanted {
             let mut engine = graph.engine.borrow_mut();
             let id = match old.arcs.contains(&arc.name) {
-                true => engine.foreign_arc(&arc.name, &arc.start, &arc.end)?,
+                true => engine.arc_number(&arc.name)?,
                 false => engine.add_foreign_arc(&arc.name, &arc.start, &arc.end)?,
             };
             arc.set(id);
@@ -274,8 +298,17 @@ impl Part {
         Ok(())
     }
 
-    /// Edges of both versions stay, old ones return, new ones come. After an error this version has lost edges:
-    /// [`Part::take_again`] restores them.
+    /// Gives the arcs of an old version their start and end, which are nodes.
+    fn move_arcs(&self, graph: &Graph, old: &Part, wanted: &[PluginArc]) -> Result<(), GraphError> {
+        for arc in wanted.iter().filter(|it| old.arcs.contains(&it.name)) {
+            let mut engine = graph.engine.borrow_mut();
+            engine.foreign_arc(&arc.name, &arc.start, &arc.end)?;
+        }
+        Ok(())
+    }
+
+    /// Edges of nodes of the router: those of both versions stay, old ones return, new ones come. After an error this version has
+    /// lost edges: [`Part::take_again`] restores them.
     fn exchange_edges(
         &mut self,
         graph: &Graph,
@@ -284,9 +317,11 @@ impl Part {
     ) -> Result<(), PluginError> {
         let (stay, added): (Vec<_>, Vec<_>) =
             wanted.into_iter().partition(|it| self.edges.contains(it));
-        let gone = self.edges.iter().filter(|it| !stay.contains(it));
-        let gone: Vec<PluginEdge> = gone.cloned().collect();
-        new.edges = stay;
+        new.edges.extend(stay);
+        // Edges of nodes that are replaced go with them, and so do those of nodes that leave.
+        let goes = |it: &&PluginEdge| !new.has(&it.node) && !self.has(&it.node);
+        let gone = self.edges.iter().filter(|it| !new.edges.contains(it));
+        let gone: Vec<PluginEdge> = gone.filter(goes).cloned().collect();
         for edge in gone {
             take_back(graph, &edge)?;
             self.edges.retain(|it| *it != edge);
@@ -343,6 +378,22 @@ impl Part {
         (self.edges.clone(), self.listeners.clone())
     }
 
+    /// Name, start and end of each arc of this version, for [`Part::move_arcs_back`].
+    pub(crate) fn arc_ends(&self, graph: &Graph) -> Vec<[String; 3]> {
+        let all = graph.engine.borrow().arcs().into_iter();
+        let own = all.filter(|it| self.arcs.iter().any(|arc| arc == it.name));
+        own.map(|it| [it.name, it.start, it.end].map(str::to_owned))
+            .collect()
+    }
+
+    /// Gives the arcs the start and end again that they had before a newer version was refused, whose nodes are still there.
+    pub(crate) fn move_arcs_back(&self, graph: &Graph, ends: &[[String; 3]]) {
+        for [arc, start, end] in ends {
+            // Fails if a queue of changes is full: the arc then ends at the node of the refused version.
+            let _ = graph.engine.borrow_mut().foreign_arc(arc, start, end);
+        }
+    }
+
     /// Takes the edges and protocols again that it had before a newer version was refused.
     pub(crate) fn take_again(
         &mut self,
@@ -365,10 +416,12 @@ impl Part {
 
     /// New instances of nodes that another version has begun to replace. Returns whether all nodes have one: otherwise instances of
     /// the other version may stay in the graph.
-    pub(crate) fn renew(&mut self, graph: &Graph, wanted: Wanted) -> bool {
+    pub(crate) fn renew(&mut self, graph: &Graph, mut wanted: Wanted) -> bool {
+        if wanted.lead_own().is_err() {
+            return false;
+        }
         for arc in &wanted.arcs {
-            let mut engine = graph.engine.borrow_mut();
-            if let Ok(id) = engine.foreign_arc(&arc.name, &arc.start, &arc.end) {
+            if let Ok(id) = graph.engine.borrow().arc_number(&arc.name) {
                 arc.set(id);
             }
         }
@@ -443,6 +496,8 @@ impl Part {
     /// Removes all of it from the graph. After an error (a queue of changes is full) it has what is left.
     pub(crate) fn remove(&mut self, graph: &Graph) -> Result<(), GraphError> {
         self.listeners.drain(..).for_each(|it| release(graph, &it));
+        // The edges of nodes that leave go with them.
+        self.edges.retain(|it| !self.nodes.contains_key(&it.node));
         self.take_edges_back(graph)?;
         let mut engine = graph.engine.borrow_mut();
         while let Some((arc, feature)) = self.features.last() {
@@ -465,30 +520,19 @@ impl Part {
             }
             self.overrides.pop_first();
         }
-        let there = |engine: &Engine, node: &str| engine.node(node).is_ok();
-        let mut left: Vec<&String> = self.nodes.keys().collect();
-        left.retain(|node| there(&engine, node));
-        // A node is removed after the nodes that have an edge to it.
-        while !left.is_empty() {
-            let (before, mut refused) = (left.len(), Ok(()));
-            left.retain(|node| {
-                if let Err(error) = engine.remove(node) {
-                    refused = Err(error);
-                }
-                there(&engine, node)
-            });
-            if left.len() == before {
-                return refused;
-            }
+        let left = self.nodes.keys().filter(|it| engine.node(it).is_ok());
+        let left: Vec<String> = left.cloned().collect();
+        match left.is_empty() {
+            true => Ok(()),
+            false => engine.remove_nodes(left),
         }
-        Ok(())
     }
 }
 
 /// The edge leads where it led without the plugin. A node that has no such edge any more needs nothing.
 fn take_back(graph: &Graph, edge: &PluginEdge) -> Result<(), GraphError> {
     let mut engine = graph.engine.borrow_mut();
-    match engine.redirect(&edge.node, &edge.to, &edge.from) {
+    match engine.redirect_back(&edge.node, &edge.from, &edge.to) {
         Err(GraphError::NoEdge { .. } | GraphError::NoNode(_)) => Ok(()),
         done => done,
     }

@@ -397,6 +397,7 @@ impl Control {
             return self.load(name, path, new.library);
         };
         let (mut is_begun, taken) = (false, old.part.taken());
+        let ends = old.part.arc_ends(&self.graph);
         let done = self.enter(name, &new.library);
         let done = done.and_then(|mut plugin| {
             new.equip(&mut plugin);
@@ -420,6 +421,9 @@ impl Control {
             }
             Err(_) => (old, new),
         };
+        if done.is_err() {
+            stays.part.move_arcs_back(&self.graph, &ends);
+        }
         // What both versions have in the graph belongs to the version that stays.
         goes.part.forget_shared(&stays.part);
         self.loaded.insert(name.to_owned(), stays);

@@ -105,6 +105,18 @@ fn changed(dir: &tempfile::TempDir, change: impl FnOnce(&mut Vec<u8>)) -> PathBu
     path
 }
 
+/// A version of the sample.
+fn version(dir: &tempfile::TempDir, digit: u8) -> PathBuf {
+    let path = changed(dir, |bytes| {
+        let mark = b"sample version 1";
+        let at = bytes.windows(mark.len()).position(|it| it == mark);
+        bytes[at.unwrap() + mark.len() - 1] = digit;
+    });
+    let to = dir.path().join(format!("version-{}.so", char::from(digit)));
+    fs::rename(path, &to).unwrap();
+    to
+}
+
 /// Lines of the memory map with plugins of this name.
 fn mapped(name: &str) -> usize {
     let maps = fs::read_to_string("/proc/self/maps").unwrap();
@@ -387,4 +399,113 @@ fn overwriting_the_file_does_not_change_what_runs() {
     router.feature(true).unwrap();
     assert_eq!(router.step(), 256);
     assert_eq!(router.counted("seen"), 256);
+}
+
+/// A router with the plugin `wired` of the sample, whose features are enabled.
+fn wired(name: &str) -> Router {
+    let router = Router::new(2);
+    router.plugins.load(name, &sample()).unwrap();
+    let on = |arc, feature| {
+        let mut engine = router.engine.borrow_mut();
+        engine.set_feature(arc, feature, 1, true).unwrap();
+    };
+    on("test-arc", "wired");
+    on("wired-arc", "wired-mark");
+    router
+}
+
+impl Router {
+    /// The counts of these nodes.
+    fn seen<const N: usize>(&self, nodes: [&str; N]) -> [u64; N] {
+        let all = self.engine.borrow().counters();
+        nodes.map(|node| {
+            let of_node = all
+                .iter()
+                .filter(|it| it.node == node && it.info.name == "seen");
+            of_node.map(|it| it.count).sum()
+        })
+    }
+
+    /// Unload the plugin of [`wired`], and check that nothing of it is left and no packet was lost.
+    fn unwire(&mut self, name: &str, sent: u64) {
+        assert_eq!((self.vectors("end"), self.vectors("error-drop")), (sent, 0));
+        for (arc, feature) in [("test-arc", "wired"), ("wired-arc", "wired-mark")] {
+            let mut engine = self.engine.borrow_mut();
+            engine.set_feature(arc, feature, 1, false).unwrap();
+        }
+        self.step();
+        self.plugins.unload(name).unwrap();
+        self.reaped();
+        assert_eq!(mapped(name), 0);
+        let engine = self.engine.borrow();
+        assert!(engine.edges().all(|(node, _)| !node.starts_with("wired")));
+        assert_eq!(self.pool.report().in_use(), 0);
+    }
+}
+
+#[test]
+fn nodes_of_a_plugin_may_lead_to_each_other() {
+    let mut router = wired("wired-circle");
+    let sent = router.step();
+    let seen = router.seen(["wired", "wired-mark", "wired-back", "wired-loop"]);
+    assert_eq!(seen, [sent, sent, sent, 2 * sent]);
+    router.unwire("wired-circle", sent);
+    // They come again.
+    router.plugins.load("wired-circle", &sample()).unwrap();
+    router.plugins.unload("wired-circle").unwrap();
+    router.reaped();
+}
+
+#[test]
+fn a_redirected_edge_of_a_plugins_own_node_stays_at_a_replacement() {
+    let mut router = wired("wired-edge");
+    let mut sent = router.step();
+    for _ in 0..20 {
+        router.plugins.load("wired-edge", &sample()).unwrap();
+        sent += router.step();
+    }
+    sent += router.reaped();
+    assert_eq!(router.seen(["wired", "wired-gate"]), [sent, sent]);
+    router.unwire("wired-edge", sent);
+}
+
+#[test]
+fn the_end_of_an_arc_moves_to_a_node_of_the_next_version_and_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut router = wired("wired-arc");
+    let mut sent = router.step();
+    for round in 1..=10 {
+        router
+            .plugins
+            .load("wired-arc", &version(&dir, b'2'))
+            .unwrap();
+        let at_end = router.step();
+        sent += at_end;
+        assert_eq!(router.seen(["wired-end"]), [at_end], "{round}");
+        router.plugins.load("wired-arc", &sample()).unwrap();
+        sent += router.step() + router.reaped();
+        assert_eq!(router.vectors("error-drop"), 0, "{round}");
+    }
+    router.unwire("wired-arc", sent);
+}
+
+#[test]
+fn a_refused_version_leaves_the_arc_and_the_edges_of_the_one_that_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut router = wired("wired-stays");
+    let mut sent = router.step();
+    for (digit, why) in [
+        (b'3', "nothing receives EtherType 0x88b5 here"),
+        (b'4', "node `wired` has no edge to `wired-mark`"),
+    ] {
+        let refused = router.refused("wired-stays", &version(&dir, digit));
+        assert!(refused.contains(why), "{refused}");
+        sent += router.step() + router.reaped();
+        assert!(router.engine.borrow().node("wired-end").is_err());
+        let arcs = router.engine.borrow().arcs();
+        let arc = arcs.iter().find(|it| it.name == "wired-arc").unwrap();
+        assert_eq!(arc.end, "wired-loop");
+        assert_eq!(router.seen(["wired-loop"]), [2 * sent]);
+    }
+    router.unwire("wired-stays", sent);
 }

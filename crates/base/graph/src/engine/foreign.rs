@@ -10,7 +10,7 @@ use crate::data::stats::NodeStats;
 use crate::engine::arcs::Feature;
 use crate::engine::changes::Rewire;
 use crate::engine::state::{Baseline, Engine, NodeDefinition, NodeFactory};
-use crate::engine::wired::{KeptNode, Rewiring};
+use crate::engine::wired::KeptNode;
 use crate::node_api::context::{NodeState, RawCx};
 use crate::node_api::drop_node::DROP_NODE;
 use crate::node_api::edges::Nexts;
@@ -36,6 +36,8 @@ const PANICKED: CounterInfo = CounterInfo {
 pub struct ForeignNode {
     name: String,
     edges: &'static [&'static str],
+    /// Edges that lead elsewhere: from the first node to the second one.
+    redirections: Vec<(String, String)>,
     counters: Vec<CounterInfo>,
     columns: Vec<ColumnInfo>,
     role: Role,
@@ -97,6 +99,7 @@ impl ForeignNode {
         ForeignNode {
             name: name.to_owned(),
             edges,
+            redirections: Vec::new(),
             counters: counters.iter().copied().chain([PANICKED]).collect(),
             columns: columns.to_vec(),
             role,
@@ -111,9 +114,21 @@ impl ForeignNode {
         self.frames
     }
 
-    /// The nodes that its edges lead to.
-    pub fn edges(&self) -> impl Iterator<Item = &str> {
-        self.edges.iter().copied()
+    /// Let its edge to the node `from` lead to the node `to`: as [`Engine::redirect`], from the first packet on. An error if
+    /// there is no such edge.
+    pub fn redirect(&mut self, from: &str, to: &str) -> Result<(), GraphError> {
+        let lead = |edge: &&'static str| {
+            let all = self.redirections.iter();
+            all.fold((*edge).to_owned(), |edge, (from, to)| match edge == *from {
+                true => to.clone(),
+                false => edge,
+            })
+        };
+        if !self.edges.iter().any(|edge| lead(edge) == from) {
+            return Err(no_edge(&self.name, from));
+        }
+        self.redirections.push((from.to_owned(), to.to_owned()));
+        Ok(())
     }
 
     /// Name of the node in the graph.
@@ -134,6 +149,19 @@ impl Engine {
         self.define(definition)
     }
 
+    /// Add nodes of a plugin, which may lead to each other. An error changes nothing.
+    pub fn add_foreign_nodes(&mut self, nodes: Vec<ForeignNode>) -> Result<(), GraphError> {
+        let definitions = nodes.into_iter().map(|node| self.foreign(node));
+        let definitions = definitions.collect();
+        self.change_nodes(Vec::new(), Vec::new(), definitions)
+    }
+
+    /// Remove nodes, which may lead to each other: packets that still reach them are dropped, and those that a stage holds leave
+    /// by its first edge through the old graph. An error, which changes nothing, while another node has an edge to one.
+    pub fn remove_nodes(&mut self, nodes: Vec<String>) -> Result<(), GraphError> {
+        self.change_nodes(nodes, Vec::new(), Vec::new())
+    }
+
     /// Whether [`Engine::replace_foreign`] would refuse the node now.
     pub fn check_replacement(&self, node: &ForeignNode) -> Result<(), GraphError> {
         let id = self.node(&node.name)?;
@@ -150,7 +178,8 @@ impl Engine {
     }
 
     /// Replace the node of the same name by another one: packets that wait for the node are run by the new one, those that a
-    /// stage holds go to the new one, and none is lost. Counters go on when they are the same. An error changes nothing.
+    /// stage holds go to the new one, and none is lost. Counters go on when they are the same. Redirections are those of the new
+    /// node. An error changes nothing.
     pub fn replace_foreign(&mut self, node: ForeignNode) -> Result<(), GraphError> {
         self.check_replacement(&node)?;
         let id = self.node(&node.name)?;
@@ -190,22 +219,32 @@ impl Engine {
         self.count_from_zero(&mut definition);
         let (before, done) = self.exchange_definition(id, definition);
         if done.is_ok() {
-            self.defs[id.index()].built_in = Some(Box::new(before));
+            self.keep_built_in(id, before);
         }
         done
     }
 
-    /// Undo [`Engine::override_node`]: the node of the router begins with a new state and its old counters. Without an override
-    /// nothing changes.
+    /// Keeps the node of the router that is replaced, without redirections: those of the node in its place count.
+    fn keep_built_in(&mut self, id: NodeId, mut before: NodeDefinition) {
+        before.redirections.clear();
+        before.edges = before.declared;
+        self.defs[id.index()].built_in = Some(Box::new(before));
+    }
+
+    /// Undo [`Engine::override_node`]: the node of the router begins with a new state and its old counters. Redirections of the
+    /// node in its place stay. Without an override nothing changes.
     pub fn restore(&mut self, name: &str) -> Result<(), GraphError> {
         let id = self.node(name)?;
         self.room_for_changes()?;
-        let Some(before) = self.defs[id.index()].built_in.take() else {
+        let now = &mut self.defs[id.index()];
+        let Some(mut before) = now.built_in.take() else {
             return Ok(());
         };
+        before.redirections = now.redirections.clone();
+        before.lead(&mut self.kept_texts);
         let (other, done) = self.exchange_definition(id, *before);
         if done.is_err() {
-            self.defs[id.index()].built_in = Some(Box::new(other));
+            self.keep_built_in(id, other);
         }
         done
     }
@@ -264,26 +303,39 @@ impl Engine {
         Ok(())
     }
 
-    /// Let an edge of a node lead to another node, between two vectors. Nodes that choose their successor at run time are not
-    /// concerned. An error changes nothing.
+    /// Let an edge of a node lead to another node, between two vectors, until [`Engine::redirect_back`]. Nodes that choose their
+    /// successor at run time are not concerned. An error changes nothing.
     pub fn redirect(&mut self, node: &str, from: &str, to: &str) -> Result<(), GraphError> {
-        let edges = self.defs[self.node(node)?.index()].edges;
-        if !edges.contains(&from) {
-            return Err(GraphError::NoEdge {
-                node: node.to_owned(),
-                target: from.to_owned(),
-            });
+        let id = self.node(node)?;
+        if !self.defs[id.index()].edges.contains(&from) {
+            return Err(no_edge(node, from));
         }
-        let target = |edge: &&str| if *edge == from { to } else { edge }.to_owned();
+        let redirection = (self.kept_texts.text(from), self.kept_texts.text(to));
+        self.defs[id.index()].redirections.push(redirection);
+        self.lead_again(id)
+            .inspect_err(|_| _ = self.defs[id.index()].redirections.pop())
+    }
+
+    /// Undo [`Engine::redirect`]. An error, which changes nothing, if the node has no such redirection.
+    pub fn redirect_back(&mut self, node: &str, from: &str, to: &str) -> Result<(), GraphError> {
+        let id = self.node(node)?;
+        let all = &mut self.defs[id.index()].redirections;
+        let at = all.iter().rposition(|it| *it == (from, to));
+        let at = at.ok_or_else(|| no_edge(node, to))?;
+        let redirection = all.remove(at);
+        self.lead_again(id)
+            .inspect_err(|_| self.defs[id.index()].redirections.insert(at, redirection))
+    }
+
+    /// Let the edges of a node lead where its redirections say.
+    fn lead_again(&mut self, id: NodeId) -> Result<(), GraphError> {
+        let def = &self.defs[id.index()];
         let keep = KeptNode {
-            name: node.to_owned(),
-            to: node.to_owned(),
-            targets: edges.iter().map(target).collect(),
+            name: def.name.clone(),
+            to: def.name.clone(),
+            targets: def.declared.iter().map(|it| (*it).to_owned()).collect(),
         };
-        self.rewire(Rewiring {
-            keep: vec![keep],
-            ..Rewiring::default()
-        })
+        self.change_nodes(Vec::new(), vec![keep], Vec::new())
     }
 
     /// Declare a feature arc whose texts may be unmapped. An error if there is an arc of this name.
@@ -298,14 +350,18 @@ impl Engine {
         self.arcs.add_arc(name, start, end)
     }
 
-    /// The number of an arc of [`Engine::add_foreign_arc`], whose start and end become these.
-    pub fn foreign_arc(&mut self, name: &str, start: &str, end: &str) -> Result<ArcId, GraphError> {
+    /// The number of an arc.
+    pub fn arc_number(&self, name: &str) -> Result<ArcId, GraphError> {
+        self.arcs.number(name)
+    }
+
+    /// Give an arc of [`Engine::add_foreign_arc`] another start and end. An error changes nothing.
+    pub fn foreign_arc(&mut self, name: &str, start: &str, end: &str) -> Result<(), GraphError> {
         let kept = &mut self.kept_texts;
         let [start, end] = [start, end].map(|text| kept.text(text));
         let entry = self.arcs.find(name)?;
         let before = (entry.start, entry.end);
         (entry.start, entry.end) = (start, end);
-        let id = self.arcs.number(name)?;
         if before.1 != end
             && let Err(error) = self.send_arcs()
         {
@@ -314,7 +370,7 @@ impl Engine {
             (entry.start, entry.end) = before;
             return Err(error);
         }
-        Ok(id)
+        Ok(())
     }
 
     /// Remove an arc of [`Engine::add_foreign_arc`] without features. Its number stays its own: packets may carry it.
@@ -337,12 +393,25 @@ impl Engine {
 
     fn foreign(&mut self, node: ForeignNode) -> NodeDefinition {
         let kept = &mut self.kept_texts;
-        NodeDefinition {
+        let redirections = node.redirections.iter();
+        let mut definition = NodeDefinition {
             counters: kept.counters(&node.counters),
             columns: node.columns.iter().map(|it| kept.column(it)).collect(),
             role: node.role,
+            redirections: redirections
+                .map(|(from, to)| (kept.text(from), kept.text(to)))
+                .collect(),
             ..NodeDefinition::new(&node.name, kept.list(node.edges), node.factory)
-        }
+        };
+        definition.lead(kept);
+        definition
+    }
+}
+
+fn no_edge(node: &str, target: &str) -> GraphError {
+    GraphError::NoEdge {
+        node: node.to_owned(),
+        target: target.to_owned(),
     }
 }
 

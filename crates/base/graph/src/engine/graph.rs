@@ -12,7 +12,7 @@ use crate::engine::arcs::ArcRegistry;
 use crate::engine::changes::{AddFrames, AddNode, NodeChange};
 use crate::engine::node_order;
 use crate::engine::state::{
-    Baseline, Engine, HandoffMesh, LoopBase, NodeDefinition, NodePlacements, RetiredNodes, Settings,
+    Engine, HandoffMesh, LoopBase, NodeDefinition, NodePlacements, RetiredNodes, Settings,
 };
 use crate::engine::texts::KeptTexts;
 use crate::node_api::context::NodeState;
@@ -175,19 +175,9 @@ impl Engine {
     }
 
     /// Add a node with its statistics.
-    pub(super) fn define(&mut self, mut def: NodeDefinition) -> Result<NodeId, GraphError> {
-        if self.by_name.contains_key(&def.name) {
-            return Err(GraphError::NodeExists(def.name));
-        }
-        col::check(&def.name, &def.columns, self.declared_columns())?;
-        let (workers, counters) = (self.settings.workers, def.counters);
-        let stats = || Arc::new(NodeStats::new(counters.len()));
-        def.stats = (0..workers).map(|_| stats()).collect();
-        def.cleared = vec![Baseline::default(); workers];
+    pub(super) fn define(&mut self, def: NodeDefinition) -> Result<NodeId, GraphError> {
         let name = def.name.clone();
-        let (id, before) = self.enter(def)?;
-        self.by_name.insert(name.clone(), id);
-        self.ignored.learn(id, counters);
+        let (id, before) = self.enter_new(def)?;
         if !self.channels.is_empty()
             && let Err(error) = self.send_node(id)
         {

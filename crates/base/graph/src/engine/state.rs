@@ -61,10 +61,18 @@ impl Default for Settings {
 
 pub(crate) type NodeFactory = Box<dyn FnMut(usize) -> Box<dyn Body>>;
 
+/// Edges to the first node lead to the second one.
+pub(crate) type Redirection = (&'static str, &'static str);
+
 /// A node of the graph, on the control thread.
 pub(crate) struct NodeDefinition {
     pub(super) name: String,
+    /// Where the edges lead.
     pub(super) edges: &'static [&'static str],
+    /// Where the edges lead without redirections.
+    pub(super) declared: &'static [&'static str],
+    /// Edges that lead elsewhere: see [`Engine::redirect`]. Each one applies to what those in front of it have made.
+    pub(super) redirections: Vec<Redirection>,
     pub(super) counters: &'static [CounterInfo],
     /// The columns that the node reads or passes on.
     pub(super) columns: Vec<ColumnInfo>,
@@ -85,6 +93,8 @@ impl NodeDefinition {
         NodeDefinition {
             name: name.to_owned(),
             edges,
+            declared: edges,
+            redirections: Vec::new(),
             counters: &[],
             columns: Vec::new(),
             role: Role::Node,
@@ -95,6 +105,16 @@ impl NodeDefinition {
             cleared: Vec::new(),
             built_in: None,
         }
+    }
+
+    /// Let the edges lead where the redirections say.
+    pub(super) fn lead(&mut self, kept: &mut KeptTexts) {
+        let mut edges = self.declared.to_vec();
+        for (from, to) in &self.redirections {
+            let redirected = edges.iter_mut().filter(|edge| *edge == from);
+            redirected.for_each(|edge| *edge = to);
+        }
+        self.edges = kept.list(&edges);
     }
 }
 

@@ -107,11 +107,14 @@ pub struct Rewiring {
     pub add: Vec<WiredNode>,
 }
 
+/// Where the edges of a node lead, and where they would without redirections.
+type Edges = [&'static [&'static str]; 2];
+
 /// What a rewiring has changed so far, to undo it.
 struct Undo {
     by_name: HashMap<String, NodeId>,
     /// Names and edges of nodes that are kept or removed.
-    texts: Vec<(NodeId, String, &'static [&'static str])>,
+    texts: Vec<(NodeId, String, Edges)>,
     /// New nodes, each with the old node of its number.
     entered: Vec<(NodeId, Option<NodeDefinition>)>,
 }
@@ -120,13 +123,25 @@ impl Engine {
     /// Change wired nodes. Each worker makes all changes between two vectors. An error changes nothing; one that names an edge
     /// means that a node would have an edge to a node that does not exist.
     pub fn rewire(&mut self, rewiring: Rewiring) -> Result<(), GraphError> {
+        let add = rewiring.add.into_iter().map(|node| self.wired(node));
+        let add = add.collect();
+        self.change_nodes(rewiring.remove, rewiring.keep, add)
+    }
+
+    /// Remove, rename and add nodes: see [`Engine::rewire`]. New nodes may lead to each other.
+    pub(super) fn change_nodes(
+        &mut self,
+        remove: Vec<String>,
+        keep: Vec<KeptNode>,
+        add: Vec<NodeDefinition>,
+    ) -> Result<(), GraphError> {
         self.room_for_changes()?;
         let mut undo = Undo {
             by_name: self.by_name.clone(),
             texts: Vec::new(),
             entered: Vec::new(),
         };
-        let removed = match self.rename_and_enter(rewiring, &mut undo) {
+        let removed = match self.rename_and_enter((remove, keep, add), &mut undo) {
             Ok(removed) => removed,
             Err(error) => {
                 self.undo(undo);
@@ -145,7 +160,7 @@ impl Engine {
     /// Give all nodes their names and edges, and enter the new ones. Returns the nodes to remove.
     fn rename_and_enter(
         &mut self,
-        rewiring: Rewiring,
+        (remove, keep, add): (Vec<String>, Vec<KeptNode>, Vec<NodeDefinition>),
         undo: &mut Undo,
     ) -> Result<Vec<NodeId>, GraphError> {
         let ids = |engine: &Engine, names: &mut dyn Iterator<Item = &String>| {
@@ -153,25 +168,28 @@ impl Engine {
                 .map(|name| engine.node(name))
                 .collect::<Result<Vec<_>, _>>()
         };
-        let removed = ids(self, &mut rewiring.remove.iter())?;
-        let kept = ids(self, &mut rewiring.keep.iter().map(|it| &it.name))?;
+        let removed = ids(self, &mut remove.iter())?;
+        let kept = ids(self, &mut keep.iter().map(|it| &it.name))?;
         for id in removed.iter().chain(&kept) {
             let def = &mut self.defs[id.index()];
-            undo.texts.push((*id, def.name.clone(), def.edges));
+            let edges = [def.edges, def.declared];
+            undo.texts.push((*id, def.name.clone(), edges));
             def.edges = &[];
             self.by_name.remove(&def.name);
         }
-        for (id, it) in kept.into_iter().zip(rewiring.keep) {
+        for (id, it) in kept.into_iter().zip(keep) {
             if self.by_name.contains_key(&it.to) {
                 return Err(GraphError::NodeExists(it.to));
             }
             let targets: Vec<&str> = it.targets.iter().map(String::as_str).collect();
             let def = &mut self.defs[id.index()];
-            (def.name, def.edges) = (it.to.clone(), self.kept_texts.list(&targets));
+            def.name = it.to.clone();
+            def.declared = self.kept_texts.list(&targets);
+            def.lead(&mut self.kept_texts);
             self.by_name.insert(it.to, id);
         }
-        for node in rewiring.add {
-            undo.entered.push(self.enter_wired(node)?);
+        for definition in add {
+            undo.entered.push(self.enter_new(definition)?);
         }
         // Every target exists.
         self.order()?;
@@ -184,7 +202,7 @@ impl Engine {
         }
         for (id, name, edges) in undo.texts {
             let def = &mut self.defs[id.index()];
-            (def.name, def.edges) = (name, edges);
+            (def.name, [def.edges, def.declared]) = (name, edges);
         }
         self.by_name = undo.by_name;
     }
@@ -233,29 +251,36 @@ impl Engine {
         Ok(())
     }
 
-    fn enter_wired(
-        &mut self,
-        node: WiredNode,
-    ) -> Result<(NodeId, Option<NodeDefinition>), GraphError> {
-        if self.by_name.contains_key(&node.name) {
-            return Err(GraphError::NodeExists(node.name));
-        }
-        crate::data::col::check(&node.name, node.columns, self.declared_columns())?;
+    /// The definition of a wired node.
+    fn wired(&mut self, node: WiredNode) -> NodeDefinition {
         let targets: Vec<&str> = node.targets.iter().map(String::as_str).collect();
         let edges = self.kept_texts.list(&targets);
-        let workers = self.settings.workers;
-        let stats = || Arc::new(NodeStats::new(node.counters.len()));
-        let definition = NodeDefinition {
+        NodeDefinition {
             counters: node.counters,
             columns: node.columns.to_vec(),
             role: node.role,
-            stats: (0..workers).map(|_| stats()).collect(),
-            cleared: vec![Baseline::default(); workers],
             ..NodeDefinition::new(&node.name, edges, node.factory)
-        };
+        }
+    }
+
+    /// Give a new node its number and its statistics. Its edges are checked later.
+    pub(super) fn enter_new(
+        &mut self,
+        mut definition: NodeDefinition,
+    ) -> Result<(NodeId, Option<NodeDefinition>), GraphError> {
+        if self.by_name.contains_key(&definition.name) {
+            return Err(GraphError::NodeExists(definition.name));
+        }
+        let others = self.declared_columns();
+        crate::data::col::check(&definition.name, &definition.columns, others)?;
+        let (workers, counters) = (self.settings.workers, definition.counters);
+        let stats = || Arc::new(NodeStats::new(counters.len()));
+        definition.stats = (0..workers).map(|_| stats()).collect();
+        definition.cleared = vec![Baseline::default(); workers];
+        let name = definition.name.clone();
         let (id, before) = self.enter(definition)?;
-        self.by_name.insert(node.name, id);
-        self.ignored.learn(id, node.counters);
+        self.by_name.insert(name, id);
+        self.ignored.learn(id, counters);
         Ok((id, before))
     }
 }

@@ -3,6 +3,7 @@
 mod guest;
 mod objects;
 mod ttl;
+mod wired;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -45,6 +46,10 @@ fn register(plugin: &mut Plugin) -> Result<(), RegisterError> {
     }
     if plugin.host().name == "guest" {
         return guest::register(plugin);
+    }
+    if plugin.host().name.starts_with("wired") {
+        wired::register(plugin);
+        return Ok(());
     }
     if plugin.host().name == "ticks" {
         let ticks = Rc::new(Cell::new(0_u32));

@@ -135,9 +135,14 @@ impl Known {
     }
 }
 
+/// The digit of the version.
+pub(crate) fn version() -> u8 {
+    black_box(&MARK)[15]
+}
+
 /// Registers the classes of the version.
 pub(crate) fn register(plugin: &mut Plugin) -> Result<(), RegisterError> {
-    let version = black_box(&MARK)[15];
+    let version = version();
     let known = Rc::new(RefCell::new(Known::default()));
     let (ink, rules) = (known.clone(), known);
     if version < b'3' {

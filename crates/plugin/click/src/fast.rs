@@ -37,11 +37,11 @@ pub enum Fast {
     EtherTypes(Arc<[(u16, usize)]>),
     /// IP headers without options are right and marked, none has one of these sources.
     CheckIp([u32; BAD]),
-    /// Headers have no options.
+    /// Headers have no options, and packets are whole.
     Plain,
     /// TTLs are decremented.
     Ttl,
-    /// Packets have this length at most.
+    /// Packets are whole, and have this length at most.
     AtMost(u32),
     /// An Ethernet header for the next hop is put in front: [`crate::Build::header`].
     Resolve,
@@ -50,6 +50,7 @@ pub enum Fast {
 /// Memory for the headers of a vector.
 pub(crate) struct Scratch {
     header: Words<5>,
+    word: Words<1>,
     odd: Column,
     length: Column,
     dst: Column,
@@ -58,15 +59,17 @@ pub(crate) struct Scratch {
 impl Scratch {
     /// For vectors of up to `size` packets; without memory where the element needs none.
     pub(crate) fn new(fast: &Fast, size: usize) -> Scratch {
-        let size = match fast {
-            Fast::CheckIp(_) | Fast::Plain | Fast::Ttl | Fast::EtherTypes(_) => size,
-            _ => 0,
+        let (header, word) = match fast {
+            Fast::CheckIp(_) | Fast::Ttl => (size, 0),
+            Fast::Plain | Fast::AtMost(_) | Fast::EtherTypes(_) => (0, size),
+            _ => (0, 0),
         };
         Scratch {
-            header: Words::new(size),
-            odd: Column::new(size),
-            length: Column::new(size),
-            dst: Column::new(size),
+            header: Words::new(header),
+            word: Words::new(word),
+            odd: Column::new(header.max(word)),
+            length: Column::new(header),
+            dst: Column::new(header),
         }
     }
 }
@@ -108,16 +111,23 @@ pub(crate) fn is_at_first_input<I: Isa>(v: &mut Vector<'_, I, Port>) -> bool {
     or_all(v.column(NOTE.col)) & PORT == 0
 }
 
+/// Nonzero for a header with options, and for a packet that is shorter than its header says: an element behind `CheckIPHeader` may
+/// have shortened it. Gets the length of the packet and the first word of the header.
+#[inline(always)]
+fn unusual(len: u32, w0: u32) -> u32 {
+    let total = w0 & 0xffff;
+    (w0 >> 24 ^ PLAIN) | mask(total < 20) | mask(total > len)
+}
+
 /// Nonzero for a header that needs an exact check: the length of the packet, and the words of the header.
 #[inline(always)]
 fn suspicious(len: u32, [w0, w1, w2, src, dst]: [u32; 5], bad: &[u32; BAD]) -> u32 {
-    let total = w0 & 0xffff;
     let half = |word: u32| (word >> 16) + (word & 0xffff);
     let sum = half(w0) + half(w1) + half(w2) + half(src) + half(dst);
     let sum = (sum & 0xffff) + (sum >> 16);
     let sum = (sum & 0xffff) + (sum >> 16);
     let from_bad = bad.iter().fold(0, |any, it| any | mask(src == *it));
-    (w0 >> 24 ^ PLAIN) | mask(total < 20) | mask(total > len) | (sum ^ 0xffff) | from_bad
+    unusual(len, w0) | (sum ^ 0xffff) | from_bad
 }
 
 /// Checks headers, and notes where they are, the destination and the length.
@@ -156,37 +166,50 @@ fn check_ip<I: Isa>(
     Some(0)
 }
 
-/// The first word that all headers have at a place under a mask.
+/// The EtherType that all frames have.
 #[inline(always)]
-fn same_word<I: Isa>(
-    v: &mut Vector<'_, I, Port>,
-    scratch: &mut Scratch,
-    (offset, under): (usize, u32),
-) -> Option<u32> {
-    let n = v.len();
-    v.words(offset, &mut scratch.header);
-    let first = *scratch.header.strips(n).first()?.first()?.first()?;
-    let strips = scratch.header.strips(n).iter();
-    for ([words, ..], odd) in strips.zip(scratch.odd.strips_mut(n)) {
+fn same_type<I: Isa>(v: &mut Vector<'_, I, Port>, scratch: &mut Scratch) -> Option<u16> {
+    let (n, under) = (v.len(), 0xffff_0000);
+    v.words(12, &mut scratch.word);
+    let first = *scratch.word.strips(n).first()?.first()?.first()?;
+    let strips = scratch.word.strips(n).iter();
+    for ([words], odd) in strips.zip(scratch.odd.strips_mut(n)) {
         for (odd, word) in odd.iter_mut().zip(words) {
             *odd = (word ^ first) & under;
         }
     }
-    (or_all(scratch.odd.words(n)) == 0).then_some(first & under)
+    (or_all(scratch.odd.words(n)) == 0).then_some((first >> 16) as u16)
+}
+
+/// Whether all packets begin with a header without options and are as long as it says, in one buffer each.
+#[inline(always)]
+fn are_whole<I: Isa>(v: &mut Vector<'_, I, Port>, scratch: &mut Scratch) -> bool {
+    if !is_at_header(v) {
+        return false;
+    }
+    let n = v.len();
+    v.words(0, &mut scratch.word);
+    let strips = scratch.word.strips(n).iter().zip(v.strips(Col::LEN));
+    for (([w0], len), odd) in strips.zip(scratch.odd.strips_mut(n)) {
+        for row in 0..16 {
+            odd[row] = unusual(len[row], w0[row]);
+        }
+    }
+    or_all(scratch.odd.words(n)) == 0
 }
 
 /// Decrements all TTLs, if each is above 1 (RFC 1624 for the checksum).
 #[inline(always)]
 fn decrement<I: Isa>(v: &mut Vector<'_, I, Port>, scratch: &mut Scratch) -> Option<usize> {
-    if !is_at_header(v) || !are_long(v, 20) {
+    if !is_at_header(v) {
         return None;
     }
     let n = v.len();
     v.words(0, &mut scratch.header);
-    let strips = scratch.header.strips(n).iter();
-    for ([w0, _, w2, ..], odd) in strips.zip(scratch.odd.strips_mut(n)) {
+    let strips = scratch.header.strips(n).iter().zip(v.strips(Col::LEN));
+    for (([w0, _, w2, ..], len), odd) in strips.zip(scratch.odd.strips_mut(n)) {
         for row in 0..16 {
-            odd[row] = mask(w2[row] >> 24 < 2) | (w0[row] >> 24 ^ PLAIN);
+            odd[row] = mask(w2[row] >> 24 < 2) | unusual(len[row], w0[row]);
         }
     }
     if or_all(scratch.odd.words(n)) != 0 {
@@ -239,26 +262,17 @@ impl Fast {
                 if !are_long(v, ETHERNET as u32) {
                     return None;
                 }
-                let word = same_word(v, scratch, (12, 0xffff_0000))?;
-                let found = types.iter().find(|(it, _)| u32::from(*it) == word >> 16);
+                let kind = same_type(v, scratch)?;
+                let found = types.iter().find(|(it, _)| *it == kind);
                 found.map(|(_, port)| *port)
             }
             Fast::CheckIp(bad) => check_ip(v, scratch, bad),
-            Fast::Plain => {
-                if !is_at_header(v) {
-                    return None;
-                }
-                let word = same_word(v, scratch, (0, 0xff00_0000))?;
-                (word >> 24 == PLAIN).then_some(0)
-            }
+            Fast::Plain => are_whole(v, scratch).then_some(0),
             Fast::Ttl => decrement(v, scratch),
             Fast::AtMost(most) => {
-                if !is_at_header(v) {
-                    return None;
-                }
                 let lens = v.column(Col::LEN).iter();
                 let any = lens.fold(0, |any, len| any | mask(*len > *most));
-                (any == 0).then_some(0)
+                (any == 0 && are_whole(v, scratch)).then_some(0)
             }
         }
     }

@@ -440,6 +440,32 @@ fn routed(shape: Shape) -> Option<Vec<u8>> {
     Some(frame)
 }
 
+/// Elements handle a vector as a whole or packet by packet: vectors of 4 packets are handled in the second way.
+#[test]
+fn packets_that_were_shortened_behind_the_check_are_dropped_in_every_vector() {
+    let frames = vec![ip_frame((Fault::None, 64, 1, 0, 20, 0)); 40];
+    for element in ["IPGWOptions(192.0.2.7)", "DecIPTTL", "IPFragmenter(1500)"] {
+        for length in [0, 1, 19, 20, 39, 40, 41] {
+            let text = format!(
+                "FromDump(in.pcap) -> Strip(14) -> CheckIPHeader -> Truncate({length}) -> e :: {element} -> ToDump(out.pcap);"
+            );
+            let passed = if length < 40 { 0 } else { frames.len() };
+            let out = run(&text, &frames);
+            assert_eq!(out.len(), passed, "{element} behind Truncate({length})");
+            for size in [4, 64] {
+                let folder = tempfile::tempdir().unwrap();
+                support::write_file(&folder.path().join("in.pcap"), &frames);
+                let mut bench = Bench::new(&text, folder.path(), size).unwrap();
+                bench.rounds(60, MS);
+                let dropped = (frames.len() - passed) as u64;
+                let drops = ("click/e".to_owned(), "no-ip-header".to_owned(), dropped);
+                let expected = Vec::from_iter((dropped > 0).then_some(drops));
+                assert_eq!(bench.drops(), expected, "{element}, vectors of {size}");
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 

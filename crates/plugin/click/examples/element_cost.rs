@@ -58,6 +58,7 @@ const GRAPHS: &[(&str, &str)] = &[
         "Classifier",
         "> e :: Classifier(12/0806 20/0001, 12/0800, -) -> Discard; e [1] -> Discard; e [2] -> Discard;",
     ),
+    ("DelayUnqueue", "> Queue -> DelayUnqueue(0s) -> Discard;"),
     ("Discard", ">"),
     (
         "EtherEncap",
@@ -104,6 +105,10 @@ const GRAPHS: &[(&str, &str)] = &[
         "IPRewriter",
         "> IPRewriter(pattern 192.0.2.1 1024-65535 - - 0 0) -> Discard;",
     ),
+    (
+        "LinkUnqueue",
+        "> Queue -> LinkUnqueue(0s, 100GBps) -> Discard;",
+    ),
     ("Meter", "> e :: Meter(1000) -> Discard; e [1] -> Discard;"),
     ("Paint", "> Paint(1) -> Discard;"),
     ("PaintTee", "> PaintTee(1) -> Discard;"),
@@ -131,6 +136,10 @@ const GRAPHS: &[(&str, &str)] = &[
     ),
     ("PullNull", "> Queue -> PullNull -> Unqueue -> Discard;"),
     ("Queue", "> Queue -> Unqueue -> Discard;"),
+    (
+        "RED",
+        "> RED(1000, 2000, 0.1) -> Queue -> Unqueue -> Discard;",
+    ),
     ("RandomSample", "> RandomSample(0.5) -> Discard;"),
     (
         "RatedSplitter",
@@ -174,7 +183,7 @@ const GRAPHS: &[(&str, &str)] = &[
     ("VLANEncap", "> VLANEncap(VLAN_ID 7) -> Discard;"),
 ];
 /// Elements that no graph without interfaces and files has, or that make packets without end.
-const OTHERS: [&str; 16] = [
+const OTHERS: [&str; 17] = [
     "FromDevice",
     "PollDevice",
     "ToDevice",
@@ -188,6 +197,7 @@ const OTHERS: [&str; 16] = [
     "FromDump",
     "ToDump",
     "InfiniteSource",
+    "ICMPPingSource",
     "RatedSource",
     "TimedSource",
     "Idle",

@@ -310,7 +310,7 @@ fn bandwidth(text: &str) -> Option<f64> {
 }
 
 /// Seconds.
-fn seconds(text: &str) -> Option<f64> {
+pub(crate) fn seconds(text: &str) -> Option<f64> {
     const UNITS: [(&str, f64); 8] = [
         ("usec", 1e-6),
         ("msec", 1e-3),

@@ -5,7 +5,9 @@ use crate::element::{Each, Element, Fast, Reason, Verdict};
 use crate::fast::ETHERNET;
 use crate::graph::{Environment, Graph};
 use crate::member::{Device, Member, Wires};
+use crate::node::batches::Batches;
 use crate::node::each::EachNode;
+use crate::node::link::LinkNode;
 use crate::node::make::MakeNode;
 use crate::node::queue::QueueNode;
 use crate::node::source::SourceNode;
@@ -29,10 +31,10 @@ fn node_name(element: &str) -> String {
     format!("click/{element}")
 }
 
-/// The name of the node in front of an input of an element.
-fn input_name(element: &str, port: usize) -> String {
+/// The name of the node in front of an input of an element. `is_echo`: the node of the element is a source.
+fn input_name(element: &str, port: usize, is_echo: bool) -> String {
     match port {
-        0 => node_name(element),
+        0 if !is_echo => node_name(element),
         _ => format!("click/{element}[{port}]"),
     }
 }
@@ -165,12 +167,13 @@ pub(crate) fn assemble(
     for number in 0..members.len() {
         members[number].paces = paces(number, wiring, &members, &turns);
     }
+    let echoes: Vec<bool> = members.iter().map(|it| it.is_echo).collect();
     for (number, mut member) in members.into_iter().enumerate() {
         let (inputs, outputs) = (&wiring.inputs[number], &wiring.outputs[number]);
         let name = &network.elements[number].name;
         let targets = outputs.iter().map(|port| {
             let peer = port.peers.first().copied().unwrap_or_default();
-            input_name(&network.elements[peer.0].name, peer.1)
+            input_name(&network.elements[peer.0].name, peer.1, echoes[peer.0])
         });
         let mut targets: Vec<String> = targets.chain([DROP_NODE.to_owned()]).collect();
         let router: &[&str] = match member.device {
@@ -186,15 +189,19 @@ pub(crate) fn assemble(
         };
         // An Idle without inputs has no node.
         member.nodes = Vec::from_iter(member.has_node.then_some(main));
-        for port in 1..inputs.len() {
+        for port in usize::from(!member.is_echo)..inputs.len() {
+            let mut targets = vec![DROP_NODE.to_owned()];
+            if !member.is_echo {
+                targets.insert(0, node_name(name));
+            }
             member.nodes.push(Wires {
-                name: input_name(name, port),
-                targets: vec![node_name(name), DROP_NODE.to_owned()],
+                name: input_name(name, port, member.is_echo),
+                targets,
             });
         }
         member.placed.ports = ports(network, inputs, outputs);
-        if let Some(capacity) = member.capacity {
-            graph.frames += QueueNode::frames(capacity, environment.vector_size);
+        if let Some(packets) = member.capacity.or(member.on_link) {
+            graph.frames += Batches::frames(packets, environment.vector_size);
         }
         if let Some(element) = member.element.take().filter(|_| member.before.is_none()) {
             new_nodes(&mut member, element, environment, &mut graph.nodes);
@@ -212,10 +219,17 @@ fn new_nodes(
     nodes: &mut Vec<WiredNode>,
 ) {
     let size = environment.vector_size;
+    member.publish_watched();
     let mut wires = member.nodes.iter();
     let Some(first) = wires.next() else {
         return;
     };
+    if let Element::Echo { source, replies } = element {
+        let end = wires.next().map(|it| node(it, Element::End(replies), size));
+        nodes.extend(end.flatten());
+        nodes.extend(node(first, Element::Source(source), size));
+        return;
+    }
     for (port, wires) in wires.enumerate() {
         let arrive = move || Box::new(Arrive(port + 1)) as Box<dyn Each>;
         nodes.push(each(wires, size, arrive));
@@ -255,7 +269,10 @@ fn node(wires: &Wires, element: Element, size: usize) -> Option<WiredNode> {
         Element::FromDevice(_) => each(wires, size, || Box::new(Pass)),
         Element::ToDevice(interface) => each(wires, size, move || Box::new(Transmit(interface))),
         Element::ToHost => each(wires, size, || Box::new(ToHost)),
-        Element::Queue(_) | Element::Nothing => return None,
+        Element::Link(link) => {
+            WiredNode::stage(name, targets, move |_| LinkNode::new(link.clone(), size))
+        }
+        Element::Queue(_) | Element::Echo { .. } | Element::Nothing => return None,
     })
 }
 

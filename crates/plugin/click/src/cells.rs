@@ -2,8 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Cell of a queue: packets in it.
+/// Cell of a queue, and of a link: packets in it.
 pub(crate) const LENGTH: usize = 0;
+/// Cell of a queue: when the first packet in it arrived.
+pub(crate) const OLDEST: usize = 4;
 
 /// The numbers of an element.
 pub struct Cells(Box<[AtomicU64]>);

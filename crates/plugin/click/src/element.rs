@@ -1,7 +1,9 @@
 //! What an element is for the nodes that run it.
 
+use crate::cells::Cells;
 use crate::fast::ETHERNET;
 pub use crate::fast::Fast;
+use crate::link::Link;
 use crate::pace::Pace;
 use crate::turn::TurnKind;
 use std::any::Any;
@@ -9,6 +11,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use volley_graph::{Guard, Packet, Rows, counters};
 use volley_pcap::spool::CaptureWriter;
+use volley_tables::Publisher;
 use volley_tables::qsbr::Snap;
 
 counters! {
@@ -160,6 +163,10 @@ pub trait Generate: Send {
     fn alike(&self) -> Option<&[u8]> {
         None
     }
+    /// The destination of the packets, if they begin with an IP header: both are noted.
+    fn destination(&self) -> Option<u32> {
+        None
+    }
     /// The bytes of the next packet.
     fn next(&mut self) -> &[u8];
     /// So many packets were made; fewer than due if buffers are missing.
@@ -204,8 +211,17 @@ pub enum Element {
     End(Maker<dyn Each>),
     /// See [`Generate`].
     Source(Maker<dyn Generate>),
+    /// A source, and what gets the packets of its input, where that is connected.
+    Echo {
+        /// See [`Generate`].
+        source: Maker<dyn Generate>,
+        /// All packets end here.
+        replies: Maker<dyn Each>,
+    },
     /// A queue of this many packets.
     Queue(usize),
+    /// Packets on their way over a link.
+    Link(Arc<Link>),
     /// Packets of this interface enter the graph here.
     FromDevice(u32),
     /// Packets leave by this interface.
@@ -234,6 +250,23 @@ impl ControlOutput {
     }
 }
 
+/// Queues, for an element that reads their lengths.
+#[derive(Clone, Default)]
+pub struct Queues {
+    /// Cells of the queues.
+    pub(crate) cells: Vec<Arc<Cells>>,
+    /// The element is behind the queues.
+    pub(crate) is_pull: bool,
+}
+
+/// An element reads the lengths of queues.
+pub struct Watch {
+    /// What the element reads.
+    pub queues: Publisher<Queues>,
+    /// Names of the queues; none: those next to it.
+    pub named: Vec<String>,
+}
+
 /// An element with what belongs to it.
 pub struct Made {
     /// What runs it.
@@ -246,6 +279,8 @@ pub struct Made {
     pub pace: Option<Pace>,
     /// How the queues behind the inputs take turns.
     pub turn: Option<TurnKind>,
+    /// The queues whose lengths the element reads.
+    pub watch: Option<Watch>,
     /// What the control thread writes.
     pub to_control: Option<ControlOutput>,
     /// Texts of further handlers that can be read.
@@ -265,6 +300,7 @@ impl Made {
             inputs: None,
             pace: None,
             turn: None,
+            watch: None,
             to_control: None,
             texts: Vec::new(),
             stop_cell: None,

@@ -4,15 +4,20 @@ use crate::arguments::Arguments;
 use crate::assemble::assemble;
 use crate::cells::Cells;
 use crate::difference;
+use crate::element::Queues;
 use crate::elements;
 use crate::live::Live;
 use crate::member::{Device, Member};
 use crate::names::{Names, Wanted};
 use crate::spec::Context;
+use crate::watch;
 use std::path::Path;
 use std::sync::Arc;
 use volley_click_lang::{ClickError, Element, Network, Shape, Source, flatten, parse, wire};
 use volley_graph::{Domain, WiredNode};
+
+/// The handler with the names of the queues that an element reads.
+const QUEUES: &str = "queues";
 
 /// What a graph needs of the router.
 pub struct Environment<'a> {
@@ -99,6 +104,23 @@ pub fn build(
             );
             return Err(source.error(it.at, text));
         }
+    }
+    for number in 0..members.len() {
+        let Some(named) = &members[number].watches else {
+            continue;
+        };
+        let found = watch::queues(number, named, (&network, &wiring), &members);
+        let at = network.elements[number].at;
+        let (queues, is_pull) = found.map_err(|why| source.error(at, why))?;
+        let (mut names, mut cells) = (String::new(), Vec::new());
+        for queue in queues {
+            names += &format!("{}\n", members[queue].placed.name);
+            cells.push(members[queue].placed.cells.clone());
+        }
+        let member = &mut members[number];
+        member.watched = Queues { cells, is_pull };
+        member.placed.texts.retain(|(name, _)| *name != QUEUES);
+        member.placed.texts.push((QUEUES, names));
     }
     let mut graph = assemble(&network, &wiring, members, environment);
     graph.source = Some(source.clone());

@@ -1,9 +1,10 @@
 //! Handlers: values of elements by name.
 
-use crate::arguments::{boolean, number};
+use crate::arguments::{boolean, number, seconds};
 use crate::cells::Cells;
 use crate::pace::{from_fixed, to_fixed};
 use crate::spec::{Format, HandlerKind, Spec};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 /// An element of a graph that runs, on the control thread.
@@ -70,7 +71,8 @@ impl Placed {
                     Ok(text(self.cells.get(usize::from(cell)), format))
                 }
                 HandlerKind::AverageRate => Ok(format!("{:.1}", self.rate())),
-                HandlerKind::Reset(_) => Err(format!(
+                HandlerKind::Report(_, report) => Ok(report(&self.cells)),
+                HandlerKind::Reset(_) | HandlerKind::Trigger(_) => Err(format!(
                     "the handler {name} of {} can only be written: write it with any value",
                     self.name
                 )),
@@ -114,6 +116,8 @@ impl Placed {
                         Format::Integer => "a whole number",
                         Format::Bool => "true or false",
                         Format::Fraction => "a number",
+                        Format::Seconds => "a time, such as 100ms",
+                        Format::Address => "an IPv4 address",
                     };
                     format!(
                         "the handler {name} of {} must be {wanted}, not '{value}'",
@@ -125,6 +129,10 @@ impl Placed {
             }
             HandlerKind::Reset(cells) => {
                 (0..usize::from(cells)).for_each(|cell| self.cells.set(cell, 0));
+                Ok(())
+            }
+            HandlerKind::Trigger(cell) => {
+                self.cells.add(usize::from(cell), 1);
                 Ok(())
             }
             _ => Err(format!(
@@ -147,7 +155,14 @@ fn text(word: u64, format: Format) -> String {
                 false => format!("{value:.4}"),
             }
         }
+        Format::Seconds => time(word),
+        Format::Address => Ipv4Addr::from_bits(word as u32).to_string(),
     }
+}
+
+/// Microseconds as seconds.
+pub(crate) fn time(micros: u64) -> String {
+    format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)
 }
 
 fn word(text: &str, format: Format) -> Option<u64> {
@@ -159,5 +174,7 @@ fn word(text: &str, format: Format) -> Option<u64> {
             let value = text.parse::<f64>().ok()?;
             (value.is_finite() && value >= 0.0).then(|| to_fixed(value))
         }
+        Format::Seconds => seconds(text).map(|it| (it * 1e6).round() as u64),
+        Format::Address => text.parse::<Ipv4Addr>().ok().map(|it| it.to_bits().into()),
     }
 }

@@ -17,6 +17,7 @@ mod elements;
 mod fast;
 pub mod graph;
 pub mod handlers;
+mod link;
 mod live;
 mod member;
 mod model;
@@ -28,21 +29,23 @@ pub mod page;
 mod print;
 mod spec;
 mod turn;
+mod watch;
 
 pub use arguments::Arguments;
 pub use cells::Cells;
 pub use control::Click;
 pub use element::{
-    Build, ControlOutput, Each, Element, Emit, Fast, Generate, Made, Maker, PacketAction, Reason,
-    Room, Verdict, Written,
+    Build, ControlOutput, Each, Element, Emit, Fast, Generate, Made, Maker, PacketAction, Queues,
+    Reason, Room, Verdict, Watch, Written,
 };
 pub use elements::{GROUPS, all, find, names};
+pub use link::Link;
 pub use live::{ChangeError, Live};
 pub use model::{
     ClickGraph, ClickReload, ClickReply, ClickWrite, ElementRow, HandlerValue, ShowClick, classes,
 };
 pub use names::Names;
-pub use pace::{Bucket, Pace};
+pub use pace::{Bucket, Front, Pace};
 pub use print::Style;
 pub use spec::{Argument, Context, Format, Handler, HandlerKind, Kind, Need, Spec};
 pub use turn::TurnKind;

@@ -1,7 +1,7 @@
 //! An element of a graph, as the control thread keeps it.
 
 use crate::cells::Cells;
-use crate::element::{ControlOutput, Element, Made};
+use crate::element::{ControlOutput, Element, Made, Queues};
 use crate::handlers::Placed;
 use crate::pace::Pace;
 use crate::spec::Spec;
@@ -55,6 +55,16 @@ pub(crate) struct Member {
     pub(crate) queue: Option<Publisher<Vec<Pace>>>,
     /// Packets for which the queue has room.
     pub(crate) capacity: Option<usize>,
+    /// Packets that the link has at most.
+    pub(crate) on_link: Option<usize>,
+    /// The names of the queues that the element reads; empty for those next to it.
+    pub(crate) watches: Option<Vec<String>>,
+    /// The queues that the element reads from now on.
+    pub(crate) watched: Queues,
+    /// The queues that the element reads.
+    pub(crate) watch: Option<Publisher<Queues>>,
+    /// The node of input 0 is not the first one, which is a source.
+    pub(crate) is_echo: bool,
     pub(crate) device: Option<Device>,
     pub(crate) has_node: bool,
     /// Nodes of the element, that of input 0 first.
@@ -79,14 +89,17 @@ impl Member {
         connected: (usize, usize),
         made: Made,
     ) -> Member {
-        let (mut device, mut capacity) = (None, None);
-        match made.element {
-            Element::FromDevice(interface) => device = Some(Device::From(interface)),
-            Element::ToDevice(interface) => device = Some(Device::To(interface)),
+        let (mut device, mut capacity, mut on_link) = (None, None, None);
+        let is_echo = matches!(made.element, Element::Echo { .. });
+        match &made.element {
+            Element::FromDevice(interface) => device = Some(Device::From(*interface)),
+            Element::ToDevice(interface) => device = Some(Device::To(*interface)),
             Element::ToHost => device = Some(Device::Host),
-            Element::Queue(packets) => capacity = Some(packets),
+            Element::Queue(packets) => capacity = Some(*packets),
+            Element::Link(link) => on_link = Some(link.most()),
             _ => {}
         }
+        let (watch, watches) = made.watch.map(|it| (it.queues, it.named)).unzip();
         Member {
             before: None,
             at: element.at,
@@ -107,6 +120,11 @@ impl Member {
             paces: Vec::new(),
             queue: None,
             capacity,
+            on_link,
+            watches,
+            watched: Queues::default(),
+            watch,
+            is_echo,
             device,
             has_node: !matches!(made.element, Element::Nothing),
             nodes: Vec::new(),
@@ -140,6 +158,11 @@ impl Member {
             paces: Vec::new(),
             queue: None,
             capacity: self.capacity,
+            on_link: self.on_link,
+            watches: self.watches.clone(),
+            watched: Queues::default(),
+            watch: None,
+            is_echo: self.is_echo,
             device: self.device,
             has_node: self.has_node,
             nodes: Vec::new(),
@@ -156,9 +179,23 @@ impl Member {
         self.queue = before.queue.take();
         self.sink = before.sink.take();
         self.kept = before.kept.take();
+        self.watch = before.watch.take();
+        self.publish_watched();
         if let Some(queue) = &mut self.queue {
             queue.publish(std::mem::take(&mut self.paces));
         }
+    }
+
+    /// Let the element read the lengths of its queues.
+    pub(crate) fn publish_watched(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            watch.publish(std::mem::take(&mut self.watched));
+        }
+    }
+
+    /// Whether packets wait in the element: cell [`crate::cells::LENGTH`] has their number.
+    pub(crate) fn is_storage(&self) -> bool {
+        self.capacity.is_some() || self.on_link.is_some()
     }
 
     /// The file that the element writes.

@@ -1,8 +1,35 @@
 //! How fast packets leave a queue.
 
 use crate::cells::Cells;
+use crate::link::Link;
 use crate::turn::Turn;
 use std::sync::Arc;
+
+/// The packets at the front of a queue.
+#[derive(Clone, Copy)]
+pub struct Front<'a> {
+    /// Their lengths.
+    pub lengths: &'a [u32],
+    /// Times, each with the number of packets that arrived then, in two parts.
+    arrivals: (&'a [(u64, usize)], &'a [(u64, usize)]),
+}
+
+impl<'a> Front<'a> {
+    /// Packets of these lengths. There may be more times than packets.
+    pub fn new(
+        lengths: &'a [u32],
+        arrivals: (&'a [(u64, usize)], &'a [(u64, usize)]),
+    ) -> Front<'a> {
+        Front { lengths, arrivals }
+    }
+
+    /// When each packet arrived.
+    pub fn arrivals(&self) -> impl Iterator<Item = u64> + 'a {
+        let all = self.arrivals.0.iter().chain(self.arrivals.1);
+        let each = all.flat_map(|(at, count)| std::iter::repeat_n(*at, *count));
+        each.take(self.lengths.len())
+    }
+}
 
 /// A limit of an element between a queue and its reader, or of the reader.
 #[derive(Clone)]
@@ -15,6 +42,10 @@ pub enum Pace {
     Bytes(Arc<Cells>),
     /// The turn of an input of a scheduler.
     Turn(Arc<Turn>, usize),
+    /// Packets that have waited: cell 0 has the microseconds.
+    Delay(Arc<Cells>),
+    /// A link takes a packet when it is free.
+    Link(Arc<Link>),
 }
 
 /// Cells of an element that limits a queue: the state of its token bucket, so that the queue may change and the limit goes on.
@@ -91,9 +122,16 @@ fn take(cells: &Cells, by: f64) {
 }
 
 impl Pace {
-    /// The number of packets of these lengths that may leave now.
-    pub fn allows(&self, lengths: &[u32], now_ns: u64) -> usize {
+    /// The number of packets that may leave now.
+    pub fn allows(&self, front: &Front<'_>, now_ns: u64) -> usize {
+        let lengths = front.lengths;
         match self {
+            Pace::Link(link) => link.allows(front, now_ns),
+            Pace::Delay(cells) => {
+                let delay_ns = cells.get(0).saturating_mul(1000);
+                let has_waited = |at: &u64| now_ns.saturating_sub(*at) >= delay_ns;
+                front.arrivals().take_while(has_waited).count()
+            }
             Pace::Active(cells, cell) => match cells.get(*cell) {
                 0 => 0,
                 _ => lengths.len(),
@@ -113,10 +151,12 @@ impl Pace {
         }
     }
 
-    /// Packets of these lengths leave.
-    pub fn took(&self, lengths: &[u32]) {
+    /// Packets leave.
+    pub fn took(&self, front: &Front<'_>) {
+        let lengths = front.lengths;
         match self {
-            Pace::Active(..) => {}
+            Pace::Active(..) | Pace::Delay(_) => {}
+            Pace::Link(link) => link.took(front),
             Pace::Turn(turn, input) => turn.took(*input, lengths),
             Pace::Packets(cells) => take(cells, lengths.len() as f64),
             Pace::Bytes(cells) => {

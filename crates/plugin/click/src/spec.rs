@@ -1,7 +1,7 @@
 //! The declaration of an element class: names, ports, arguments, handlers and text, each written once.
 
 use crate::arguments::Arguments;
-use crate::cells::Cells;
+use crate::cells::{Cells, OLDEST};
 use crate::element::Made;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ impl Spec {
             .handlers
             .iter()
             .map(|it| usize::from(it.kind.last_cell()));
-        last.max().map_or(0, |last| last + 1).max(4)
+        last.max().map_or(0, |last| last + 1).max(OLDEST + 1)
     }
 }
 
@@ -156,7 +156,7 @@ pub struct Handler {
 }
 
 /// What a handler does with the cells of its element.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum HandlerKind {
     /// Read a cell.
     Read(u8, Format),
@@ -164,15 +164,21 @@ pub enum HandlerKind {
     ReadWrite(u8, Format),
     /// Set the first cells to 0; their number.
     Reset(u8),
+    /// Add 1 to a cell.
+    Trigger(u8),
     /// Read packets a second: cell 0 has packets, cell 2 and 3 the times of the first and the last one.
     AverageRate,
+    /// Read the report that a function makes of the first cells; their number.
+    Report(u8, fn(&Cells) -> String),
 }
 
 impl HandlerKind {
     fn last_cell(self) -> u8 {
         match self {
-            HandlerKind::Read(cell, _) | HandlerKind::ReadWrite(cell, _) => cell,
-            HandlerKind::Reset(cells) => cells.saturating_sub(1),
+            HandlerKind::Read(cell, _)
+            | HandlerKind::ReadWrite(cell, _)
+            | HandlerKind::Trigger(cell) => cell,
+            HandlerKind::Reset(cells) | HandlerKind::Report(cells, _) => cells.saturating_sub(1),
             HandlerKind::AverageRate => 3,
         }
     }
@@ -180,9 +186,11 @@ impl HandlerKind {
     /// Whether the handler can be read, and written.
     pub fn access(self) -> (bool, bool) {
         match self {
-            HandlerKind::Read(..) | HandlerKind::AverageRate => (true, false),
+            HandlerKind::Read(..) | HandlerKind::AverageRate | HandlerKind::Report(..) => {
+                (true, false)
+            }
             HandlerKind::ReadWrite(..) => (true, true),
-            HandlerKind::Reset(_) => (false, true),
+            HandlerKind::Reset(_) | HandlerKind::Trigger(_) => (false, true),
         }
     }
 }
@@ -198,6 +206,10 @@ pub enum Format {
     Bool,
     /// A number with 16 binary places.
     Fraction,
+    /// A time, in microseconds; the text has seconds.
+    Seconds,
+    /// An address of IPv4.
+    Address,
 }
 
 /// An argument of a [`Spec`].

@@ -1,7 +1,7 @@
 //! Elements that let one reader take packets of several queues: whose turn it is.
 
-use crate::cells::{Cells, LENGTH};
-use crate::pace::Pace;
+use crate::cells::{Cells, LENGTH, OLDEST};
+use crate::pace::{Front, Pace};
 use std::sync::Arc;
 
 /// How the queues take turns.
@@ -24,7 +24,9 @@ pub(crate) struct Feeder {
 impl Feeder {
     /// Whether a packet could leave it now.
     fn is_ready(&self, now_ns: u64) -> bool {
-        let may = |pace: &Pace| pace.allows(&[1], now_ns) > 0;
+        let oldest = [(self.cells.get(OLDEST), 1)];
+        let front = Front::new(&[1], (&oldest, &[]));
+        let may = |pace: &Pace| pace.allows(&front, now_ns) > 0;
         self.cells.get(LENGTH) > 0 && self.paces.iter().all(may)
     }
 }
@@ -126,7 +128,7 @@ mod tests {
 
     fn turn(kind: TurnKind, lengths: &[u64]) -> Turn {
         let feeder = |length: &u64| {
-            let cells = Arc::new(Cells::new(4));
+            let cells = Arc::new(Cells::new(OLDEST + 1));
             cells.set(LENGTH, *length);
             let paces = Vec::new();
             vec![Feeder { cells, paces }]

@@ -224,6 +224,247 @@ fn a_sample_is_as_large_as_its_probability() {
     assert!((count - 5000).abs() < 300, "{count}");
 }
 
+/// Whether the packet of each round was marked: one packet sees a queue of `length` in each.
+fn marks(length: usize, arguments: &str, rounds: usize) -> Vec<bool> {
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!(
+        "InfiniteSource(LIMIT {length}, BURST 256) -> q :: Queue(200) -> Unqueue(ACTIVE false) -> Discard;\n\
+         s :: InfiniteSource(BURST 1, ACTIVE false) -> r :: RED({arguments}, QUEUES q) -> Discard;"
+    );
+    let mut bench = Bench::new(&text, folder.path(), 256).unwrap();
+    bench.rounds(2, MS);
+    assert_eq!(bench.read("q.length"), length.to_string());
+    assert_eq!(bench.read("r.queues"), "q\n");
+    bench.write("s.active", "true");
+    let drops = |bench: &Bench| bench.read("r.drops").parse::<u64>().unwrap();
+    let mut all = Vec::new();
+    for _ in 0..rounds {
+        let before = drops(&bench);
+        bench.rounds(1, MS);
+        all.push(drops(&bench) > before);
+    }
+    all
+}
+
+/// Floyd and Jacobson, 1993, section 4: the number of packets between two marks is equally distributed.
+#[test]
+fn red_marks_by_the_average_length() {
+    let share = |marks: &[bool]| {
+        let marked = marks.iter().filter(|it| **it).count();
+        marked as f64 / marks.len() as f64
+    };
+    let gap = |marks: &[bool]| {
+        let places = marks.iter().enumerate().filter(|(_, it)| **it);
+        let places: Vec<usize> = places.map(|(at, _)| at).collect();
+        let gaps = places.windows(2).map(|it| it[1] - it[0]);
+        gaps.max().unwrap_or(0)
+    };
+    // Up to the lower threshold none, at 30 one tenth by the average alone: every first to tenth packet.
+    assert_eq!(share(&marks(10, "10, 50, 0.2, STABILITY 0", 300)), 0.0);
+    let tenth = marks(30, "10, 50, 0.2, STABILITY 0", 6000);
+    assert!(
+        (share(&tenth) - 1.0 / 5.5).abs() < 0.02,
+        "{}",
+        share(&tenth)
+    );
+    assert_eq!(gap(&tenth), 10);
+    // Above the upper threshold 0.2 rises to 1 at its double, or is 1.
+    let gentle = marks(75, "10, 50, 0.2, STABILITY 0", 3000);
+    assert!(
+        (share(&gentle) - 1.0 / 1.4).abs() < 0.04,
+        "{}",
+        share(&gentle)
+    );
+    assert_eq!(gap(&gentle), 2);
+    assert_eq!(share(&marks(100, "10, 50, 0.2, STABILITY 0", 50)), 1.0);
+    let hard = marks(51, "10, 50, 0.2, STABILITY 0, GENTLE false", 50);
+    assert_eq!(share(&hard), 1.0);
+    // The average of 60 passes 50 with the packet n for which 60 - 60 (3/4)^n is above 50.
+    let slow = marks(60, "50, 50, 1, STABILITY 2, GENTLE false", 20);
+    let first = slow.iter().position(|it| *it).unwrap() as i32 + 1;
+    let average = |n: i32| 60.0 - 60.0 * 0.75_f64.powi(n);
+    assert!(
+        average(first) > 50.0 && average(first - 1) <= 50.0,
+        "{first}"
+    );
+    let wrong = refusal("Idle -> RED(5, 4, 0.5) -> Queue -> Unqueue -> Discard;");
+    assert!(
+        wrong.ends_with("MAX_THRESH of RED is 4, below MIN_THRESH 5: give a larger one"),
+        "{wrong}"
+    );
+    for (text, why) in [
+        (
+            "Idle -> RED(4, 5, 0.5) -> Discard;",
+            "there is no Queue behind RED@2 (RED)",
+        ),
+        (
+            "Idle -> n :: Null -> RED(4, 5, 0.5, QUEUES n) -> Discard;",
+            "n is no Queue",
+        ),
+        (
+            "Idle -> nul :: Null -> RED(4, 5, 0.5, QUEUES nil) -> Discard;",
+            "there is no element nil: did you mean nul?",
+        ),
+    ] {
+        let refused = refusal(text);
+        assert!(refused.contains(why), "{refused}");
+    }
+}
+
+/// A vector is marked as if its packets came one by one.
+#[test]
+fn red_finds_the_queues_next_to_it_and_counts_the_packets_of_a_vector() {
+    for size in [4, 64, 256] {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "InfiniteSource(LIMIT 100, BURST 100) -> r :: RED(20, 20, 1, STABILITY 0, GENTLE false) -> Null -> q :: Queue(200) -> \
+            u :: Unqueue(ACTIVE false) -> Discard; r [1] -> m :: Counter -> Discard;";
+        let mut bench = Bench::new(text, folder.path(), size).unwrap();
+        bench.rounds(30, MS);
+        let seen = [
+            bench.read("q.length"),
+            bench.read("r.drops"),
+            bench.read("m.count"),
+        ];
+        assert_eq!(seen, ["21", "79", "79"], "vectors of {size}");
+        // The element goes on with another queue.
+        let other = text.replace("q :: Queue", "p :: Queue");
+        bench
+            .change(&other.replace("LIMIT 100,", "LIMIT 9,"))
+            .unwrap();
+        bench.rounds(10, MS);
+        assert_eq!(bench.read("r.queues"), "p\n");
+        assert_eq!([bench.read("p.length"), bench.read("r.drops")], ["9", "79"]);
+        let text = "InfiniteSource(LIMIT 100, BURST 100) -> q :: Queue(100) -> Null -> r :: RED(20, 20, 1, STABILITY 0, GENTLE false) -> \
+            c :: Counter -> u :: Unqueue(ACTIVE false) -> Discard;";
+        let mut bench = Bench::new(text, folder.path(), size).unwrap();
+        bench.rounds(30, MS);
+        bench.write("u.active", "true");
+        bench.engine.wake();
+        bench.rounds(3, MS);
+        let seen = [bench.read("c.count"), bench.read("r.drops")];
+        assert_eq!(seen, ["21", "79"], "vectors of {size}");
+        assert_eq!(
+            bench.drops(),
+            [("click/r".to_owned(), "refused".to_owned(), 79)]
+        );
+        assert!(bench.is_empty());
+    }
+}
+
+#[test]
+fn packets_leave_a_delay_and_a_link_when_their_time_has_come() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "TimedSource(0.05) -> Queue -> DelayUnqueue(0.1s) -> c :: Counter -> Discard; Idle -> Queue -> d :: DelayUnqueue(20ms) -> Discard;";
+    let mut bench = Bench::new(text, folder.path(), 64).unwrap();
+    // Packets are made at 50 ms, 100 ms, and so on.
+    let mut seen = Vec::new();
+    for _ in 0..301 {
+        bench.rounds(1, MS);
+        seen.push(bench.read("c.count").parse::<usize>().unwrap());
+    }
+    let expected = |ms: usize| if ms < 150 { 0 } else { (ms - 150) / 50 + 1 };
+    assert_eq!(seen, (0..=300).map(expected).collect::<Vec<_>>());
+    assert_eq!(bench.read("d.delay"), "0.020000");
+
+    // 1,000 bytes need 10 ms, and 30 ms to the other end; packets that find no room in the queue are lost.
+    let text = "s :: InfiniteSource(LIMIT 8, LENGTH 1000, BURST 8) -> q :: Queue(5) -> Null -> l :: LinkUnqueue(30ms, 800kbps) -> c :: Counter -> Discard;";
+    let mut bench = Bench::new(text, folder.path(), 64).unwrap();
+    for ms in 0..100 {
+        bench.rounds(1, MS);
+        let begun = (ms / 10 + 1).min(5);
+        let arrived = if ms < 40 {
+            0
+        } else {
+            ((ms - 40) / 10 + 1).min(5)
+        };
+        let expected = [5 - begun, begun - arrived, arrived].map(|it| it.to_string());
+        let seen = ["q.length", "l.size", "c.count"].map(|it| bench.read(it));
+        assert_eq!(seen, expected, "{ms} ms");
+    }
+    assert_eq!(
+        [bench.read("l.latency"), bench.read("l.bandwidth")],
+        ["0.030000", "100000"]
+    );
+    assert_eq!(
+        bench.drops(),
+        [("click/q".to_owned(), "queue-full".to_owned(), 3)]
+    );
+    assert!(bench.is_empty());
+
+    // Without a bandwidth only the latency counts; a reset drops what is on the link, and no later packet.
+    let text = "s :: InfiniteSource(LIMIT 9, BURST 9) -> Queue -> l :: LinkUnqueue(1s, 0) -> c :: Counter -> Discard; \
+        t :: InfiniteSource(LIMIT 2, ACTIVE false) -> Queue -> k :: LinkUnqueue(2ms, 0) -> d :: Counter -> Discard;";
+    let mut bench = Bench::new(text, folder.path(), 4).unwrap();
+    bench.rounds(5, MS);
+    assert_eq!(bench.read("l.size"), "9");
+    for link in ["l", "k"] {
+        bench.write(&format!("{link}.reset"), "");
+    }
+    bench.write("t.active", "true");
+    bench.engine.wake();
+    bench.rounds(1200, MS);
+    assert_eq!([bench.read("c.count"), bench.read("d.count")], ["0", "2"]);
+    assert_eq!(
+        bench.drops(),
+        [("click/l".to_owned(), "refused".to_owned(), 9)]
+    );
+    assert!(bench.is_empty());
+}
+
+#[test]
+fn replies_to_pings_are_counted_and_timed() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "p :: ICMPPingSource(192.0.2.1, 192.0.2.2, INTERVAL 10ms, IDENTIFIER 7, LIMIT 5, DATA \"abc\", STOP true) -> t :: Tee -> ToDump(out.pcap); \
+        t [1] -> CheckICMPHeader -> ICMPPingResponder -> Queue -> d :: DelayUnqueue(4ms) -> l :: Switch(0); \
+        l [0] -> p; l [1] -> Discard; l [2] -> two :: Tee -> p; two [1] -> p;";
+    let mut bench = Bench::new(text, folder.path(), 64).unwrap();
+    bench.rounds(15, MS);
+    // Two are answered after 4 ms, the next one is lost, and the one behind it is answered twice after 9 ms.
+    bench.write("l.switch", "1");
+    bench.rounds(10, MS);
+    bench.write("l.switch", "2");
+    bench.write("d.delay", "9ms");
+    bench.rounds(15, MS);
+    bench.write("l.switch", "1");
+    bench.rounds(30, MS);
+    assert!(bench.live.wants_end());
+    assert_eq!(
+        bench.read("p.summary"),
+        "5 requests sent, 3 answered, 1 repeated answers, 40.0 % lost\n\
+         round-trip time 0.004000 s minimum, 0.005666 s average, 0.009000 s maximum\n"
+    );
+    let times = ["p.rtt_min", "p.rtt_avg", "p.rtt_max", "p.interval"].map(|it| bench.read(it));
+    assert_eq!(times, ["0.004000", "0.005666", "0.009000", "0.010000"]);
+    let sent = read_file(&folder.path().join("out.pcap"));
+    assert_eq!(sent.len(), 5);
+    for (n, packet) in sent.iter().enumerate() {
+        let mut expected = vec![
+            0x45, 0, 0, 31, 0, n as u8, 0, 0, 255, 1, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2,
+        ];
+        with_sum(&mut expected);
+        // The data have an odd length.
+        let echo = [8, 0, 0, 0, 0, 7, 0, n as u8, b'a', b'b', b'c', 0];
+        let [high, low] = sum(&echo).to_be_bytes();
+        expected.extend([8, 0, high, low, 0, 7, 0, n as u8, b'a', b'b', b'c']);
+        assert_eq!(*packet, expected);
+    }
+    bench.write("p.reset_counts", "");
+    bench.write("p.dst", "192.0.2.9");
+    bench.rounds(1, MS);
+    assert_eq!(bench.read("p.dst"), "192.0.2.9");
+    assert_eq!(bench.read("p.rtt_max"), "0.000000");
+    bench.write("p.active", "false");
+    bench.rounds(20, MS);
+    assert!(bench.is_empty());
+    // Without a connected input there is only the source.
+    let text = "ICMPPingSource(192.0.2.1, 192.0.2.2, LIMIT 1) -> CheckIPHeader -> c :: Counter -> Discard;";
+    let mut bench = Bench::new(text, folder.path(), 64).unwrap();
+    bench.rounds(5, MS);
+    assert_eq!(bench.read("c.count"), "1");
+    let why = refusal("Idle -> [1] ICMPPingSource(192.0.2.1, 192.0.2.2) -> Discard;");
+    assert!(why.contains("has one input port, 0"), "{why}");
+}
+
 #[test]
 fn lines_of_print_show_packets() {
     let folder = tempfile::tempdir().unwrap();

@@ -25,7 +25,7 @@ fn part(random: &mut Random, at: usize, size: usize) -> (String, String) {
     let none = String::new();
     // No queue is full before the buffers are used up.
     let room = 250 * size as u64 + 100 * random.below(2);
-    match random.below(9) {
+    match random.below(11) {
         0 => ("Null".to_owned(), none),
         1 => (format!("e{at} :: Counter"), none),
         2 => (format!("e{at} :: Null"), none),
@@ -43,6 +43,14 @@ fn part(random: &mut Random, at: usize, size: usize) -> (String, String) {
         7 => (
             format!("k{at} :: Classifier(11/00%01, -) -> j{at} :: Null"),
             format!("k{at} [1] -> EtherMirror -> EtherMirror -> j{at};"),
+        ),
+        8 => (
+            format!("Queue({room}) -> l{at} :: LinkUnqueue(300us, 1GBps)"),
+            none,
+        ),
+        9 => (
+            format!("Queue({room}) -> e{at} :: DelayUnqueue(80us)"),
+            none,
         ),
         _ => (
             "{ -> Strip(6) -> Paint(3) -> Unstrip(6) -> }".to_owned(),

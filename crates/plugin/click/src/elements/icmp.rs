@@ -18,7 +18,7 @@ use volley_wire::{IntoBytes, IpProto};
 const LONGEST: usize = 576;
 const HEADERS: usize = 20 + 8;
 /// TTL of packets that the router makes.
-const TTL: u8 = 255;
+pub(super) const TTL: u8 = 255;
 
 const UNREACHABLE: u8 = Icmp4Type::UNREACHABLE.0;
 const REDIRECT: u8 = Icmp4Type::REDIRECT.0;

@@ -1,5 +1,6 @@
 //! Queues, their readers, and elements between them that limit the rate.
 
+use super::{delay, red};
 use crate::arguments::{Arguments, number};
 use crate::cells::Cells;
 use crate::element::{Each, Element, Fast, Made, Verdict};
@@ -294,6 +295,7 @@ impl Each for Splitter {
 }
 
 pub(super) const SPECS: &[Spec] = &[
+    red::SPEC,
     QUEUE,
     Spec {
         name: "SimpleQueue",
@@ -320,6 +322,8 @@ pub(super) const SPECS: &[Spec] = &[
         make: bytes,
         ..UNQUEUE
     },
+    delay::DELAY,
+    delay::LINK,
     Spec {
         name: "RoundRobinSched",
         ports: "-/1",

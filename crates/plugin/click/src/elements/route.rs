@@ -1,6 +1,6 @@
 //! Lookup of the longest prefix, in the table of the house.
 
-use super::icmp;
+use super::{icmp, ping};
 use crate::arguments::{Arguments, mask, number, plain_words, prefix};
 use crate::columns::DST;
 use crate::element::{Each, Element, Made, Reason, Verdict};
@@ -141,4 +141,5 @@ pub(super) const SPECS: &[Spec] = &[
     },
     icmp::RESPONDER,
     icmp::ERROR,
+    ping::SOURCE,
 ];

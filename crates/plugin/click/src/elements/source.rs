@@ -134,7 +134,7 @@ const IS_ACTIVE: Argument = argument(
     Kind::Bool,
     "whether packets are made, true by default",
 );
-const ENDS: Argument = argument(
+pub(super) const ENDS: Argument = argument(
     Keyword,
     "STOP",
     Kind::Bool,
@@ -232,6 +232,11 @@ fn udp_frame(arguments: &Arguments) -> Vec<u8> {
     frame
 }
 
+/// The value of [`ENDS`].
+pub(super) fn stops(arguments: &Arguments) -> bool {
+    arguments.flag("STOP").unwrap_or(false)
+}
+
 fn limit(arguments: &Arguments) -> Option<u64> {
     let limit = arguments.integer("LIMIT");
     limit.and_then(|it| u64::try_from(it).ok())
@@ -246,7 +251,7 @@ fn source(arguments: &Arguments, context: &Context<'_>, timing: Timing) -> Made 
     };
     let active = arguments.flag("ACTIVE").unwrap_or(true);
     context.cells.set(ACTIVE, u64::from(active));
-    let stop = arguments.flag("STOP").unwrap_or(false);
+    let stop = stops(arguments);
     Made {
         stop_cell: stop.then_some(STOP),
         ..Made::source(Source {
@@ -324,7 +329,7 @@ pub(super) const SPECS: &[Spec] = &[
                 data: udp_frame(arguments).into(),
                 timing: Timing::Rate(Bucket::default()),
                 limit: limit(arguments),
-                stop: arguments.flag("STOP").unwrap_or(false),
+                stop: stops(arguments),
                 cells: context.cells.clone(),
             };
             let active = arguments.flag("ACTIVE").unwrap_or(true);

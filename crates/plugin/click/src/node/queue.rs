@@ -1,15 +1,16 @@
 //! click-queue: holds packets until its reader takes them, as fast as the elements up to the reader allow.
 
 use super::Port;
-use crate::cells::{Cells, LENGTH};
+use super::batches::Batches;
+use crate::cells::{Cells, LENGTH, OLDEST};
 use crate::columns;
 use crate::element::Reason;
-use crate::pace::Pace;
+use crate::pace::{Front, Pace};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use volley_graph::{
-    Batch, Column, ColumnInfo, Consumed, Cx, Isa, Node, NodeId, Output, PacketTrace, Stage,
-    StageCx, Vector,
+    Column, ColumnInfo, Consumed, Cx, Isa, Node, NodeId, Output, PacketTrace, Stage, StageCx,
+    Vector,
 };
 use volley_tables::qsbr::Snap;
 
@@ -22,8 +23,9 @@ pub(crate) const CAPACITY: usize = 3;
 
 /// State of a queue on one worker.
 pub(crate) struct QueueNode {
-    batches: VecDeque<Batch>,
-    packets: usize,
+    packets: Batches,
+    /// Times, each with the number of packets that arrived then.
+    arrivals: VecDeque<(u64, usize)>,
     paces: Snap<Vec<Pace>>,
     cells: Arc<Cells>,
     codes: Column,
@@ -31,11 +33,6 @@ pub(crate) struct QueueNode {
 }
 
 impl QueueNode {
-    /// The number of frames that a queue of this many packets needs.
-    pub(crate) fn frames(capacity: usize, size: usize) -> usize {
-        capacity / size.max(1) + 3
-    }
-
     /// A queue for `capacity` packets, in vectors of up to `size`.
     pub(crate) fn new(
         capacity: usize,
@@ -44,8 +41,9 @@ impl QueueNode {
         size: usize,
     ) -> Self {
         QueueNode {
-            batches: VecDeque::with_capacity(QueueNode::frames(capacity, size)),
-            packets: 0,
+            packets: Batches::new(capacity, size),
+            // Does not grow while packets flow: each packet may have its own time.
+            arrivals: VecDeque::with_capacity(capacity),
             paces,
             cells,
             codes: Column::new(size),
@@ -54,27 +52,34 @@ impl QueueNode {
     }
 
     fn note(&mut self) {
-        let now = self.packets as u64;
+        let now = self.packets.len() as u64;
         self.cells.set(LENGTH, now);
+        let oldest = self.arrivals.front().map_or(0, |(at, _)| *at);
+        self.cells.set(OLDEST, oldest);
         if now > self.cells.get(HIGHEST) {
             self.cells.set(HIGHEST, now);
         }
     }
-}
 
-/// Append a batch to a queue of batches, each of which but the last is full.
-fn append(batches: &mut VecDeque<Batch>, stage_cx: &mut StageCx<'_>, mut batch: Batch) {
-    while !batch.is_empty() {
-        let moved = match batches.back_mut() {
-            Some(last) => stage_cx.move_packets(last, &mut batch, usize::MAX),
-            None => 0,
-        };
-        if moved == 0 {
-            let fresh = stage_cx.empty_batch();
-            batches.push_back(fresh);
+    fn arrive(&mut self, packets: usize, now_ns: u64) {
+        match self.arrivals.back_mut() {
+            Some((at, count)) if *at == now_ns => *count += packets,
+            _ if packets == 0 => {}
+            _ => self.arrivals.push_back((now_ns, packets)),
         }
     }
-    stage_cx.free_batch(batch);
+
+    /// Forget when the first packets arrived.
+    fn depart(&mut self, mut packets: usize) {
+        while let Some((_, count)) = self.arrivals.front_mut() {
+            if *count > packets {
+                *count -= packets;
+                return;
+            }
+            packets -= *count;
+            self.arrivals.pop_front();
+        }
+    }
 }
 
 impl Node for QueueNode {
@@ -87,7 +92,7 @@ impl Node for QueueNode {
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Reason>, mut v: Vector<'_, I, Port>) -> Consumed {
         let capacity = self.cells.get(CAPACITY) as usize;
-        let mut room = capacity.saturating_sub(self.packets);
+        let mut room = capacity.saturating_sub(self.packets.len());
         if v.len() > room {
             self.cells.add(DROPS, (v.len() - room) as u64);
             let keep = |packet: &mut volley_graph::Packet<'_>| match room {
@@ -100,11 +105,11 @@ impl Node for QueueNode {
             v.sift(keep, Port(1));
         }
         let n = v.len();
-        self.packets += n;
+        self.arrive(n, cx.now_ns());
         self.codes.words_mut(n).fill(0);
-        let batches = &mut self.batches;
+        let packets = &mut self.packets;
         let consumed = v.classify(&self.codes, |stage_cx, _, batch| {
-            append(batches, stage_cx, batch);
+            packets.put(stage_cx, batch);
         });
         self.note();
         consumed
@@ -113,39 +118,28 @@ impl Node for QueueNode {
 
 impl Stage for QueueNode {
     fn is_holding(&self) -> bool {
-        self.packets > 0
+        self.packets.len() > 0
     }
 
     fn leave(&mut self, stage_cx: &mut StageCx<'_>, next: NodeId) {
-        for batch in self.batches.drain(..) {
-            stage_cx.send_batch_to(batch, next);
-        }
-        self.packets = 0;
+        self.packets.leave(stage_cx, next);
+        self.arrivals.clear();
         self.note();
     }
 
     fn release<I: Isa>(&mut self, cx: &Cx<'_, Reason>, out: &mut Output<'_, I, Port>) -> usize {
-        let Some(first) = self.batches.front_mut() else {
-            return 0;
-        };
-        let lengths = first.lengths();
+        let mut front = Front::new(self.packets.lengths(), self.arrivals.as_slices());
         let paces = self.paces.read(cx.guard());
-        let allowed = |most: usize, pace: &Pace| most.min(pace.allows(lengths, cx.now_ns()));
-        let mut count = paces.iter().fold(lengths.len(), allowed);
+        let allowed = |most: usize, pace: &Pace| most.min(pace.allows(&front, cx.now_ns()));
+        let mut count = paces.iter().fold(front.lengths.len(), allowed);
         count = count.min(self.size);
-        paces.iter().for_each(|pace| pace.took(&lengths[..count]));
         if count == 0 {
             return 0;
         }
-        self.packets -= count;
-        let batch = if count == first.len() {
-            self.batches.pop_front()
-        } else {
-            let mut stage_cx = out.stage_cx();
-            let mut part = stage_cx.empty_batch();
-            stage_cx.move_packets(&mut part, first, count);
-            Some(part)
-        };
+        front.lengths = &front.lengths[..count];
+        paces.iter().for_each(|pace| pace.took(&front));
+        self.depart(count);
+        let batch = self.packets.take(&mut out.stage_cx(), count);
         self.note();
         batch.map_or(0, |batch| out.send_batch(batch, Port(0)))
     }

@@ -58,6 +58,13 @@ impl Source for SourceNode {
         for column in [DST, NOTE, NET] {
             rows.column_mut(column.col).fill(0);
         }
+        if let Some(destination) = element.destination() {
+            for row in 0..n {
+                let mut packet = rows.packet(row);
+                columns::set_net(&mut packet, 0);
+                columns::set_dst(&mut packet, destination);
+            }
+        }
         fresh.send(Port(0))
     }
 

@@ -5,7 +5,7 @@
 use crate::tables::{self, Change, Hop, Route, Run, Shared, Table as Routes};
 use crossbeam_queue::ArrayQueue;
 use mlua::{Error, Lua, Table, UserData, UserDataMethods};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 // Only the control thread locks these, while it loads a script.
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -18,6 +18,8 @@ use volley_sdk::wire::MacAddr;
 pub(crate) struct TableSet {
     domain: Arc<Domain>,
     tables: BTreeMap<String, Routes>,
+    /// Names of the tables that the script has which is loaded.
+    loaded: BTreeSet<String>,
 }
 
 impl TableSet {
@@ -26,19 +28,39 @@ impl TableSet {
         TableSet {
             domain,
             tables: BTreeMap::new(),
+            loaded: BTreeSet::new(),
         }
     }
 
-    /// Make these the routes that the script has set; tables that it no longer has are removed.
+    /// Make these the routes that the script has set; tables that it no longer has are removed. An error changes nothing.
     pub(crate) fn load(&mut self, loaded: &Loaded) -> Result<(), String> {
-        self.tables.retain(|name, _| loaded.0.contains_key(name));
+        let mut loads = Vec::new();
         for (name, changes) in &loaded.0 {
+            if let Some(table) = self.tables.get(name) {
+                let load = table.prepare(changes);
+                loads.push((name, load.map_err(|why| format!("table {name}: {why}"))?));
+            }
+        }
+        self.tables.retain(|name, _| loaded.0.contains_key(name));
+        self.loaded = self.tables.keys().cloned().collect();
+        for (name, load) in loads {
             if let Some(table) = self.tables.get_mut(name) {
-                let done = table.load(changes);
+                // What can be refused was refused above.
+                let done = table.commit(load);
                 done.map_err(|why| format!("table {name}: {why}"))?;
             }
         }
         Ok(())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.tables.keys().cloned().collect()
+    }
+
+    /// Remove the tables of a script that could not be loaded.
+    pub(crate) fn forget_new(&mut self) {
+        self.tables.retain(|name, _| self.loaded.contains(name));
     }
 
     /// Carry out the changes that workers have requested.

@@ -189,6 +189,19 @@ impl Scripts {
         let tables = before.map(|it| it.tables.clone());
         let tables =
             tables.unwrap_or_else(|| Arc::new(Mutex::new(TableSet::new(self.domain.clone()))));
+        let done = self.install_with(object, source, tables.clone());
+        if done.is_err() {
+            lock(&tables).forget_new();
+        }
+        done
+    }
+
+    fn install_with(
+        &mut self,
+        object: LuaScript,
+        source: Arc<Source>,
+        tables: Arc<Mutex<TableSet>>,
+    ) -> Result<(), String> {
         self.versions += 1;
         let script = Script {
             object,

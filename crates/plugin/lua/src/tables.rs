@@ -229,6 +229,47 @@ impl Entry {
     }
 }
 
+/// The route that runs give a prefix: of several runs the last one.
+fn of_runs(runs: &[Run], key: (u32, u8)) -> Option<Route> {
+    runs.iter().rev().find_map(|run| run.find(key))
+}
+
+/// A load of a table that is not effective yet.
+pub(crate) struct Load {
+    runs: Vec<Run>,
+    entries: BTreeMap<(u32, u8), Entry>,
+    neighbors: Vec<(u32, Route)>,
+    /// Routes that the table does not know, and their leaves.
+    routes: Vec<Route>,
+    leaves: HashMap<Route, u32>,
+    removed: Vec<(u32, u8)>,
+    added: Vec<(u32, u8, u32)>,
+}
+
+impl Load {
+    /// The leaf of a route; none if there are too many routes.
+    fn leaf(&mut self, table: &Table, route: Route) -> Option<u32> {
+        let known = table.leaves.get(&route).map(|at| at + 1);
+        if let Some(leaf) = known.or(self.leaves.get(&route).copied()) {
+            return Some(leaf);
+        }
+        let at = table.known.len() + self.routes.len();
+        if at >= MOST_ROUTES {
+            return None;
+        }
+        let leaf = at as u32 + 1;
+        self.leaves.insert(route, leaf);
+        self.routes.push(route);
+        Some(leaf)
+    }
+
+    fn add(&mut self, table: &Table, key: (u32, u8), route: Route) -> Result<(), String> {
+        let leaf = self.leaf(table, route).ok_or_else(full)?;
+        self.added.push((key.0, key.1, leaf));
+        Ok(())
+    }
+}
+
 /// The control thread's side of a table.
 pub(crate) struct Table {
     lpm: Lpm4,
@@ -275,96 +316,109 @@ impl Table {
         }
     }
 
-    /// Make these the routes that the script has set when it was loaded. What it has learned stays.
-    pub(crate) fn load(&mut self, changes: &[Change]) -> Result<(), String> {
-        let mut fixed = BTreeMap::new();
-        let of_run = |change: &Change| match change {
-            Change::Run(run) => Some(run.clone()),
-            _ => None,
+    /// What makes these the routes that the script has set when it was loaded. What it has learned stays. Nothing changes before
+    /// [`Table::commit`], and an error means that the table has no room for the routes.
+    pub(crate) fn prepare(&self, changes: &[Change]) -> Result<Load, String> {
+        let mut load = Load {
+            runs: Vec::new(),
+            entries: self.entries.clone(),
+            neighbors: Vec::new(),
+            routes: Vec::new(),
+            leaves: HashMap::new(),
+            removed: Vec::new(),
+            added: Vec::new(),
         };
-        let runs: Vec<Run> = changes.iter().filter_map(of_run).collect();
-        check_runs(&runs)?;
+        let mut fixed = BTreeMap::new();
         for change in changes {
-            match *change {
+            match change {
                 Change::Add(address, length, route) => {
-                    fixed.insert((address, length), route);
+                    fixed.insert((*address, *length), *route);
                 }
-                Change::Run(_) => {}
+                Change::Run(run) => load.runs.push(run.clone()),
                 Change::Remove(address, length) => {
-                    fixed.remove(&(address, length));
+                    fixed.remove(&(*address, *length));
                 }
                 Change::Neighbor(address, route) => {
-                    fixed.insert((address, 32), route.to_neighbor(address));
-                    self.learn(address, route);
+                    fixed.insert((*address, 32), route.to_neighbor(*address));
+                    load.neighbors.push((*address, *route));
                 }
             }
         }
-        let gone = std::mem::replace(&mut self.runs, runs);
-        let done = self.load_all(fixed, &gone);
-        match done.is_ok() {
-            true => self.remove_runs(&gone),
-            // Their prefixes are still in the table: the next version removes them.
-            false => self.runs = gone,
+        check_runs(&load.runs)?;
+        load.entries.values_mut().for_each(|it| it.fixed = None);
+        for (key, route) in fixed {
+            load.entries.entry(key).or_default().fixed = Some(route);
         }
-        done
+        load.entries.retain(|_, entry| entry.route().is_some());
+        self.compare_runs(&mut load)?;
+        self.compare_entries(&mut load)?;
+        let checked = self.lpm.check_bulk(&load.removed, &load.added);
+        checked.map_err(|why| why.to_string())?;
+        Ok(load)
     }
 
-    /// Load the runs and these routes; `gone` are the runs of the last version.
-    fn load_all(&mut self, fixed: BTreeMap<(u32, u8), Route>, gone: &[Run]) -> Result<(), String> {
-        let mut fresh = self.load_runs(gone)?;
-        let before: Vec<(u32, u8)> = self.entries.keys().copied().collect();
-        for key in before.into_iter().filter(|key| !fixed.contains_key(key)) {
-            self.edit(key, |entry| entry.fixed = None)?;
+    /// Adds the prefixes of runs that no entry has, and removes those of the last version of the script, if the runs differ.
+    fn compare_runs(&self, load: &mut Load) -> Result<(), String> {
+        if load.runs == self.runs {
+            return Ok(());
         }
-        for (key, route) in fixed {
-            let entry = self.entries.entry(key).or_default();
-            if entry.fixed != Some(route) {
-                entry.fixed = Some(route);
-                let leaf = self.leaf(route).ok_or_else(full)?;
-                fresh.push((key.0, key.1, leaf));
+        for (key, _) in self.runs.iter().flat_map(Run::prefixes) {
+            if of_runs(&load.runs, key).is_none() && !load.entries.contains_key(&key) {
+                load.removed.push(key);
             }
         }
-        self.publish();
-        let done = self.lpm.load_bulk(fresh);
-        done.map_err(|why| why.to_string())
-    }
-
-    /// The leaves of prefixes of runs that no entry has, if the runs are other ones than before.
-    fn load_runs(&mut self, before: &[Run]) -> Result<Vec<(u32, u8, u32)>, String> {
-        let mut fresh = Vec::new();
-        if self.runs == before {
-            return Ok(fresh);
-        }
-        let runs = std::mem::take(&mut self.runs);
-        for run in &runs {
-            let leaves = run.routes.iter().map(|route| self.leaf(*route));
+        for run in load.runs.clone() {
+            let leaves = run.routes.iter().map(|route| load.leaf(self, *route));
             let leaves: Option<Vec<u32>> = leaves.collect();
             let leaves = leaves.ok_or_else(full)?;
             for ((key, _), leaf) in run.prefixes().zip(leaves.iter().cycle()) {
-                if !self.entries.contains_key(&key) {
-                    fresh.push((key.0, key.1, *leaf));
+                if !load.entries.contains_key(&key) {
+                    load.added.push((key.0, key.1, *leaf));
                 }
             }
         }
-        self.runs = runs;
-        Ok(fresh)
+        Ok(())
     }
 
-    /// Remove prefixes of runs of the last version of the script that the new one does not have.
-    fn remove_runs(&mut self, before: &[Run]) {
-        if self.runs == before {
-            return;
-        }
-        for (key, _) in before.iter().flat_map(Run::prefixes) {
-            if self.of_runs(key).is_none() && !self.entries.contains_key(&key) {
-                self.lpm.remove(key.0, key.1);
+    /// Adds and removes the single prefixes that differ.
+    fn compare_entries(&self, load: &mut Load) -> Result<(), String> {
+        let before = self.entries.keys().copied();
+        let gone = before.filter(|key| !load.entries.contains_key(key));
+        for key in gone.collect::<Vec<_>>() {
+            match of_runs(&load.runs, key) {
+                Some(route) => load.add(self, key, route)?,
+                None => load.removed.push(key),
             }
         }
+        let had = |key| self.entries.get(key).copied().and_then(Entry::route);
+        let after = load.entries.iter();
+        let fresh = after.filter_map(|(key, entry)| {
+            let route = entry.route()?;
+            (had(key) != Some(route)).then_some((*key, route))
+        });
+        for (key, route) in fresh.collect::<Vec<_>>() {
+            load.add(self, key, route)?;
+        }
+        Ok(())
     }
 
-    /// The route that a run gives a prefix: of several runs the last one.
-    fn of_runs(&self, key: (u32, u8)) -> Option<Route> {
-        self.runs.iter().rev().find_map(|run| run.find(key))
+    /// Make the changes of a load that was prepared for the table as it is: workers see all prefixes of it or none.
+    pub(crate) fn commit(&mut self, load: Load) -> Result<(), String> {
+        for (route, leaf) in load.leaves {
+            self.leaves.insert(route, leaf - 1);
+        }
+        self.is_changed |= !load.routes.is_empty();
+        self.known.extend(load.routes);
+        for (address, route) in load.neighbors {
+            self.learn(address, route);
+        }
+        (self.runs, self.entries) = (load.runs, load.entries);
+        self.publish();
+        if load.removed.is_empty() && load.added.is_empty() {
+            return Ok(());
+        }
+        let done = self.lpm.exchange_bulk(&load.removed, &load.added);
+        done.map_err(|why| why.to_string())
     }
 
     /// Carry out the changes that workers have requested. Those for which the table has no room are left out.
@@ -418,7 +472,7 @@ impl Table {
         match entry.route() {
             None => {
                 self.entries.remove(&key);
-                match self.of_runs(key) {
+                match of_runs(&self.runs, key) {
                     Some(route) => {
                         let leaf = self.leaf(route).ok_or_else(full)?;
                         self.publish();
@@ -482,6 +536,15 @@ impl Table {
             interface: route.interface,
             mtu: route.mtu,
         }
+    }
+}
+
+#[cfg(test)]
+impl Table {
+    /// [`Table::prepare`] and [`Table::commit`].
+    pub(crate) fn load(&mut self, changes: &[Change]) -> Result<(), String> {
+        let load = self.prepare(changes)?;
+        self.commit(load)
     }
 }
 
@@ -587,6 +650,52 @@ mod tests {
         let why = table.load(&[many, first]).unwrap_err();
         assert!(why.contains("at most 16777216"), "{why}");
         assert_eq!(seen(&table, &mut reader, 9), 5);
+    }
+
+    /// Refused: too many prefixes by `add_many`, too many different routes, too many networks with long prefixes.
+    #[test]
+    fn a_load_that_is_refused_changes_nothing() {
+        let domain = Domain::new();
+        let mut reader = domain.register();
+        let mut table = Table::new(&domain);
+        let to = |interface| route(interface, Some([2; 6]), None);
+        let run = |first, count, to| Change::Run(Run::new(first, count, vec![to]).unwrap());
+        let neighbor = |last| Change::Neighbor(HOST, route(1, Some([2, 0, 0, 0, 0, last]), None));
+        let loaded = [
+            Change::Add(7 << 24, 8, to(1)),
+            run((0x4000_0000, 24), 300, to(2)),
+            neighbor(9),
+        ];
+        table.load(&loaded).unwrap();
+        table.shared().ask(Change::Add(9 << 24, 8, to(3)));
+        table.collect().unwrap();
+        let looked_at = [7 << 24, 0x4000_0000, 0x4001_2b00, 9 << 24, HOST, 8 << 24];
+        let mut seen = |table: &Table| {
+            let hops = looked_at.map(|it| found(table, &mut reader, it));
+            (hops, table.known.clone(), table.lpm.len())
+        };
+        let before = seen(&table);
+        let other = |n: u32| route(n, Some([4; 6]), None);
+        let changed = [Change::Add(8 << 24, 8, other(0)), neighbor(4)];
+        let refused: [Vec<Change>; 3] = [
+            vec![run((0, 24), MOST_IN_RUNS, to(5)), run((0, 25), 1, to(5))],
+            (0..=MOST_ROUTES as u32)
+                .map(|n| Change::Add(n << 8, 24, other(n)))
+                .collect(),
+            vec![run((0, 25), (1 << 21) + 1, to(5))],
+        ];
+        for refused in refused {
+            let all = [&changed[..], &refused].concat();
+            assert!(table.load(&all).is_err());
+            assert_eq!(seen(&table), before);
+        }
+        table.load(&changed).unwrap();
+        let interfaces = seen(&table).0.map(|it| it.interface);
+        assert_eq!(
+            interfaces,
+            [NO_INTERFACE, NO_INTERFACE, NO_INTERFACE, 3, 1, 0]
+        );
+        assert_eq!(seen(&table).0[4].ethernet[5], 4);
     }
 
     #[test]

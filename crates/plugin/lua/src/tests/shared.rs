@@ -96,6 +96,75 @@ fn workers_see_whole_routes_while_the_table_changes() {
     assert!(learned.count() > 0);
 }
 
+/// The runs of two versions have no prefix in common: in each moment all prefixes of one of them are there.
+#[test]
+fn workers_see_the_whole_run_of_one_version() {
+    let domain = Domain::new();
+    let mut table = Table::new(&domain);
+    let done = AtomicBool::new(false);
+    let run = |version: u32| {
+        let first = FIXED + (version % 2) * PREFIXES * 256;
+        Change::Run(Run::new((first, 24), PREFIXES, vec![route(version % 2)]).unwrap())
+    };
+    table.load(&[run(0)]).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..WORKERS {
+            let (shared, mut reader, done) = (table.shared(), domain.register(), &done);
+            scope.spawn(move || {
+                while !done.load(Ordering::Relaxed) {
+                    let there = shared.read(&mut reader, |view, _, _| {
+                        let is_there = |n: u32| view.lookup(FIXED + n * 256) != 0;
+                        (0..2 * PREFIXES).map(is_there).collect::<Vec<bool>>()
+                    });
+                    let (first, second) = there.split_at(PREFIXES as usize);
+                    let is_first = first[0];
+                    assert!(first.iter().all(|it| *it == is_first), "a part of a run");
+                    assert!(
+                        second.iter().all(|it| *it != is_first),
+                        "both runs, or none"
+                    );
+                }
+            });
+        }
+        for version in 1..VERSIONS {
+            table.load(&[run(version)]).unwrap();
+            domain.reclaim();
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+/// A script has several tables: one of them refuses, and all stay as they were. Tables of a script that is not loaded are removed.
+#[test]
+fn a_refused_script_changes_none_of_its_tables() {
+    let first = Bench::new(
+        "local a, b = volley.lpm('a'), volley.lpm('b')
+         a:add('10.0.1.0/24', { interface = 'pg1', mac = '02:00:00:00:00:aa' })
+         function vector(v) local hit = v:lookup(a) v:apply(hit) v:send(hit) end",
+    );
+    let link = first.link();
+    let mut second = first.clone();
+    second.source = {
+        let mut source = (*first.source).clone();
+        source.text = "local a, b, c = volley.lpm('a'), volley.lpm('b'), volley.lpm('c')
+            local to = { interface = 'pg0', mac = '02:00:00:00:00:bb' }
+            a:add('10.0.1.0/24', to)
+            b:add_many('0.0.0.0/24', 16777216, { to }) b:add_many('0.0.0.0/25', 1, { to })
+            function vector(v) end"
+            .to_owned();
+        Arc::new(source)
+    };
+    let why = second.load().err().unwrap();
+    assert!(why.starts_with("table b: 16777217 prefixes"), "{why}");
+    assert_eq!(lock(&first.tables).names(), ["a", "b", "c"]);
+    lock(&first.tables).forget_new();
+    assert_eq!(lock(&first.tables).names(), ["a", "b"]);
+    let make = move |_| LuaScripts::<DeviceInput>::new(link.clone(), 256);
+    let packets = [frame(1, [10, 0, 1, 2], 64)];
+    let out = volley_sdk::harness::run_once(level(), 1, &packets, &Domain::new(), make).unwrap();
+    assert_eq!((out[0].columns[&Col::TX], out[0].bytes[5]), (2, 0xaa));
+}
+
 /// A state waits for the worker, is on it, or waits for the control thread: each is dropped once, and the newest one arrives.
 #[test]
 fn scripts_that_change_hands_are_neither_lost_nor_doubled() {

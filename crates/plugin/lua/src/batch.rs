@@ -24,6 +24,8 @@ pub(crate) struct Batch {
     pub(crate) verdicts: Vec<Verdict>,
     /// Packets that have got an Ethernet header: their position is at it.
     pub(crate) framed: Vec<bool>,
+    /// How often the TTL of each packet was decremented for a route.
+    pub(crate) lowered: Vec<u8>,
     /// The position of a packet is at its IP header.
     pub(crate) is_layer3: bool,
     /// MAC addresses of interfaces, by index.
@@ -49,6 +51,7 @@ impl Batch {
             hops: vec![Hop::NONE; size],
             verdicts: vec![Verdict::Next; size],
             framed: vec![false; size],
+            lowered: vec![0; size],
             is_layer3,
             parsed: Parsed::new(size),
             leaves: vec![0; size],
@@ -60,6 +63,7 @@ impl Batch {
         let n = packets.len();
         self.verdicts[..n].fill(Verdict::Next);
         self.framed[..n].fill(false);
+        self.lowered[..n].fill(0);
         self.hops[..n].fill(Hop::NONE);
         self.packets = Some(packets);
         self.parsed.begin(present);

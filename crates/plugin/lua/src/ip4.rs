@@ -65,6 +65,7 @@ impl Batch {
         let packets = lent(&mut self.packets)?;
         self.parsed.forget(&self.sets.bits(set)?);
         let (hops, framed, is_layer3) = (&self.hops, &mut self.framed, self.is_layer3);
+        let lowered = &mut self.lowered;
         self.sets.get(set)?.each(|row| {
             let hop = &hops[row];
             if !hop.is_complete {
@@ -82,13 +83,29 @@ impl Batch {
             }
             // The position is at the Ethernet header now.
             let bytes = packets.bytes_mut(row);
-            decrement_ttl(bytes, ETHERNET);
+            lowered[row] = lowered[row].saturating_add(u8::from(decrement_ttl(bytes, ETHERNET)));
             if let Some(bytes) = bytes.first_chunk_mut::<ETHERNET>() {
                 *bytes = hop.ethernet;
             }
             framed[row] = true;
             Ok(())
         })
+    }
+
+    /// Undo [`Batch::apply`] for the packets that are not sent, on the arc of IPv4 packets: the nodes behind expect the position at
+    /// the IP header, and the router decrements the TTL of what it forwards.
+    pub(crate) fn take_back(&mut self) {
+        let Some(packets) = self.packets.as_mut().filter(|_| self.is_layer3) else {
+            return;
+        };
+        for row in 0..packets.len() {
+            if !self.framed[row] || self.verdicts[row] == Verdict::Send {
+                continue;
+            }
+            self.framed[row] = false;
+            packets.packet(row).advance(ETHERNET);
+            raise_ttl(packets.bytes_mut(row), self.lowered[row]);
+        }
     }
 }
 
@@ -149,14 +166,26 @@ pub(crate) fn valid(header: Option<&Ip4Header>, bytes: &[u8], net: usize, length
     }
 }
 
-/// Decrement the TTL and correct the checksum. A TTL of 0 stays.
+/// Decrement the TTL and correct the checksum; whether that was done: a TTL of 0 stays.
 #[inline(always)]
-fn decrement_ttl(bytes: &mut [u8], net: usize) {
+fn decrement_ttl(bytes: &mut [u8], net: usize) -> bool {
     let header = bytes.get_mut(net..).map(Ip4Header::split_mut);
-    if let Some(Ok((header, _))) = header
-        && header.ttl > 0
-    {
-        header.decrement_ttl();
+    match header {
+        Some(Ok((header, _))) if header.ttl > 0 => {
+            header.decrement_ttl();
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Raise the TTL of the IPv4 header at the position, and correct the checksum.
+fn raise_ttl(bytes: &mut [u8], by: u8) {
+    if let Ok((header, _)) = Ip4Header::split_mut(bytes) {
+        let word = |ttl: u8| u16::from_be_bytes([ttl, header.protocol.0]);
+        let ttl = header.ttl.saturating_add(by);
+        let sum = checksum::update(header.checksum.get(), word(header.ttl), word(ttl));
+        (header.ttl, header.checksum) = (ttl, sum.into());
     }
 }
 

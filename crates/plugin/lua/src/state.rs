@@ -110,7 +110,8 @@ impl ScriptState {
                 report(error);
             }
         }
-        if let Ok(batch) = self.batch() {
+        if let Ok(mut batch) = self.batch() {
+            batch.take_back();
             judged(&batch);
         }
         match back.take() {

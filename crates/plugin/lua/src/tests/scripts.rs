@@ -117,6 +117,60 @@ fn the_arc_of_ip4_packets_gets_routed_packets() {
 }
 
 #[test]
+fn a_route_that_is_applied_and_not_used_leaves_the_packet_as_it_was() {
+    let mut bench = Bench::new(
+        "local routes = volley.lpm('routes')
+         routes:add('10.0.0.0/16', { interface = 'pg1', mac = '02:00:00:00:00:aa' })
+         function vector(v)
+           local hit = v:lookup(routes)
+           v:apply(hit)
+           v:put('ip4.dscp', 10, hit)
+           v:send(v:match('ip4.dst', '10.0.1.2', hit))
+           v:drop(v:match('ip4.dst', '10.0.1.3', hit), 'filtered')
+           v:slow(v:match('ip4.dst', '10.0.1.4', hit))
+         end
+         function packet(p)
+           p:lookup(routes)
+           p:apply()
+           p:set('ip4.dscp', 11)
+         end",
+    );
+    Arc::make_mut(&mut bench.source).is_layer3 = true;
+    let packets: Vec<In> = (2..=5)
+        .flat_map(|last| [2, 64, 255].map(|ttl| frame(1, [10, 0, 1, last], ttl).advance(14)))
+        .collect();
+    let out = bench.run(&packets);
+    assert_eq!(bench.errors(), Vec::<String>::new());
+    for packet in &packets {
+        let (last, ttl) = (packet.bytes[33], packet.bytes[22]);
+        let mut ip = packet.bytes[14..].to_vec();
+        ip[1] = if last == 4 { 11 << 2 } else { 10 << 2 };
+        if last == 2 {
+            ip[8] -= 1;
+        }
+        ip[10..12].fill(0);
+        let sum = volley_sdk::wire::checksum::checksum(&ip[..20]);
+        ip[10..12].copy_from_slice(&sum.to_be_bytes());
+        let mut of_packet = out.iter().filter(|it| it.bytes.ends_with(&ip));
+        let found = of_packet
+            .next()
+            .unwrap_or_else(|| panic!("{last} {ttl}: {out:?}"));
+        let reason = (last == 3).then_some("filtered");
+        match last {
+            2 => assert_eq!(
+                (found.to.as_str(), found.bytes.len()),
+                ("interface-output", 14 + ip.len())
+            ),
+            // The bench has no next feature.
+            _ => assert_eq!(
+                (found.reason.as_deref(), found.bytes.len()),
+                (reason, ip.len())
+            ),
+        }
+    }
+}
+
+#[test]
 fn a_packet_without_a_route_is_not_sent_on_the_interface_of_before() {
     let bench = Bench::new(
         "local routes = volley.lpm('routes')

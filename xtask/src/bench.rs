@@ -34,7 +34,7 @@ const FEW: [&str; 6] = [
 /// Longest time of a run in seconds.
 const LIMIT: u64 = 3600;
 
-/// The tables of full-size runs: the real ones if they exist, else synthetic ones of the same size.
+/// The tables of full-size runs, as arguments of `volley bench`: the real ones if they exist, else synthetic ones of the same size.
 pub fn big_tables(home: &Home) -> (Vec<String>, &'static str) {
     let v4 = home.data("rib4-ris3333-20260511-nhmodel.txt.xz");
     let v6 = home.data("rib6-ris3333-20260511-nhmodel.txt.xz");
@@ -49,7 +49,7 @@ pub fn big_tables(home: &Home) -> (Vec<String>, &'static str) {
             (words.to_vec(), "real tables (RIPE RIS, 11 May 2026)")
         }
         _ => (
-            vec!["--prefixes".into(), "1042325".into()],
+            vec!["--prefixes".into(), "full".into()],
             "synthetic tables",
         ),
     }

@@ -2,6 +2,57 @@
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use std::str::FromStr;
+use volley_fib::load::{V4_PREFIXES, V6_PREFIXES};
+
+/// Numbers of prefixes of synthetic tables: `N` for each family, or `full`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefixes {
+    /// Of the IPv4 table.
+    pub v4: usize,
+    /// Of the IPv6 table.
+    pub v6: usize,
+}
+
+impl Prefixes {
+    /// As many as the real tables have that the synthetic ones imitate.
+    pub const FULL: Prefixes = Prefixes {
+        v4: V4_PREFIXES,
+        v6: V6_PREFIXES,
+    };
+    /// Name of [`Prefixes::FULL`] on the command line.
+    const NAME: &'static str = "full";
+
+    /// The same number for both families.
+    pub fn both(count: usize) -> Prefixes {
+        Prefixes {
+            v4: count,
+            v6: count,
+        }
+    }
+}
+
+impl FromStr for Prefixes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Prefixes, String> {
+        match text {
+            Prefixes::NAME => Ok(Prefixes::FULL),
+            number => number.parse().map(Prefixes::both).map_err(|_| {
+                format!("'{number}' is no number of prefixes: write a number, or `full`")
+            }),
+        }
+    }
+}
+
+impl std::fmt::Display for Prefixes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self == Prefixes::FULL {
+            true => f.write_str(Prefixes::NAME),
+            false => self.v4.fmt(f),
+        }
+    }
+}
 
 /// What is forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -127,9 +178,9 @@ pub struct Args {
     /// IPv6 routes.
     #[arg(long)]
     pub table6: Option<PathBuf>,
-    /// Number of prefixes of a synthetic table, used without a file.
+    /// Number of prefixes of a synthetic table, used without a file; `full` for as many as a real table has.
     #[arg(long)]
-    pub prefixes: Option<usize>,
+    pub prefixes: Option<Prefixes>,
     /// Count packets and bytes of each route by itself.
     #[arg(long)]
     pub route_counters: bool,
@@ -233,9 +284,10 @@ pub struct UpdateArgs {
     /// IPv6 updates.
     #[arg(long)]
     pub updates6: Option<PathBuf>,
-    /// Number of IPv4 prefixes of a synthetic table, with a quarter of it for IPv6, used without a file.
-    #[arg(long, default_value_t = 100_000)]
-    pub prefixes: usize,
+    /// Number of IPv4 prefixes of a synthetic table, with at most a quarter of it for IPv6, used without a file; `full` for as many
+    /// as real tables have.
+    #[arg(long, default_value_t = Prefixes::both(100_000))]
+    pub prefixes: Prefixes,
     /// Offered load in percent of the worker's capacity.
     #[arg(long, default_value_t = 90.0)]
     pub load: f64,
@@ -352,9 +404,9 @@ pub struct LpmArgs {
     /// Routes, `PREFIX NEXTHOP` a line or MRT, plain or compressed.
     #[arg(long)]
     pub table: Option<PathBuf>,
-    /// Number of prefixes of a synthetic table, used without a file.
-    #[arg(long, default_value_t = 1_042_325)]
-    pub prefixes: usize,
+    /// Number of prefixes of a synthetic table, used without a file; `full` for as many as a real table of the family has.
+    #[arg(long, default_value_t = Prefixes::FULL)]
+    pub prefixes: Prefixes,
     /// IPv6 instead of IPv4.
     #[arg(long)]
     pub v6: bool,
@@ -435,4 +487,39 @@ pub struct PathArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn full_tables_have_the_numbers_of_real_ones() {
+        let of = |words: &str| {
+            let words = std::iter::once("bench").chain(words.split(' '));
+            Line::try_parse_from(words).map(|line| line.args)
+        };
+        let full = of("--prefixes full").unwrap().prefixes;
+        // The tables of RIPE RIS, 11 May 2026.
+        assert_eq!(full.map(|n| (n.v4, n.v6)), Some((1_042_325, 246_175)));
+        let same = of("--prefixes 16").unwrap().prefixes;
+        assert_eq!(same, Some(Prefixes::both(16)));
+        let error = of("--prefixes many").err().unwrap().to_string();
+        assert!(error.contains("write a number, or `full`"), "{error}");
+        let Some(Command::Lpm(lpm)) = of("lpm").unwrap().command else {
+            panic!("`lpm` is another command");
+        };
+        assert_eq!(lpm.prefixes, Prefixes::FULL);
+        assert_eq!(
+            [Prefixes::FULL, Prefixes::both(7)].map(|n| n.to_string()),
+            ["full", "7"]
+        );
+    }
 }

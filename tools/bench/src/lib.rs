@@ -20,7 +20,7 @@ mod tables;
 mod updates;
 mod verify;
 
-pub use args::{Args, Command, PathArgs, Scenario};
+pub use args::{Args, Command, PathArgs, Prefixes, Scenario};
 pub use error::BenchError;
 pub use measure::{measure, measure_with, pin, speedup};
 pub use path_batcher::cycles as path_cycles;

@@ -1,6 +1,6 @@
 //! `volley bench lpm`: only the longest-prefix match.
 
-use super::args::{Destinations, LpmArgs};
+use super::args::{Destinations, LpmArgs, Prefixes};
 use super::report::Spread;
 use super::tables::{self, Rows};
 use super::{BenchError, pace};
@@ -45,7 +45,7 @@ trait Table: Sized {
     const NAME: &'static str;
     fn rows(
         path: Option<&Path>,
-        prefixes: usize,
+        prefixes: Prefixes,
         seed: u64,
     ) -> Result<Rows<Self::Addr>, BenchError>;
     fn build(domain: &Arc<Domain>, rows: &Rows<Self::Addr>) -> Result<Self, BenchError>;
@@ -100,8 +100,8 @@ impl Table for Lpm4 {
     type Addr = u32;
     type Snap = Lpm4Snap;
     const NAME: &'static str = "ip4";
-    fn rows(path: Option<&Path>, prefixes: usize, seed: u64) -> Result<Rows<u32>, BenchError> {
-        tables::rows4(path, Some(prefixes), seed)
+    fn rows(path: Option<&Path>, prefixes: Prefixes, seed: u64) -> Result<Rows<u32>, BenchError> {
+        tables::rows4(path, Some(prefixes.v4), seed)
     }
     fn build(domain: &Arc<Domain>, rows: &Rows<u32>) -> Result<Self, BenchError> {
         let mut table = Lpm4::new(domain);
@@ -142,8 +142,8 @@ impl Table for Lpm6 {
     type Addr = u128;
     type Snap = Lpm6Snap;
     const NAME: &'static str = "ip6";
-    fn rows(path: Option<&Path>, prefixes: usize, seed: u64) -> Result<Rows<u128>, BenchError> {
-        tables::rows6(path, Some(prefixes), seed)
+    fn rows(path: Option<&Path>, prefixes: Prefixes, seed: u64) -> Result<Rows<u128>, BenchError> {
+        tables::rows6(path, Some(prefixes.v6), seed)
     }
     fn build(domain: &Arc<Domain>, rows: &Rows<u128>) -> Result<Self, BenchError> {
         let mut table = Lpm6::new(domain);

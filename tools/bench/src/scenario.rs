@@ -157,8 +157,9 @@ impl Bench {
         if args.route_counters {
             bench.count_routes()?;
         }
-        let rows4 = tables::rows4(args.table.as_deref(), args.prefixes, args.seed)?;
-        let rows6 = tables::rows6(args.table6.as_deref(), args.prefixes, args.seed)?;
+        let (count4, count6) = (args.prefixes.map(|n| n.v4), args.prefixes.map(|n| n.v6));
+        let rows4 = tables::rows4(args.table.as_deref(), count4, args.seed)?;
+        let rows6 = tables::rows6(args.table6.as_deref(), count6, args.seed)?;
         bench.routes(args.scenario, &rows4, &rows6)?;
         bench.style(args)?;
         bench.streams(args, &rows4, &rows6)?;

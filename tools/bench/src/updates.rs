@@ -175,8 +175,10 @@ fn four((addr, len): (u32, u8)) -> Key {
 
 /// The tables, without the router's own networks.
 fn rows(args: &UpdateArgs) -> Result<Vec<Key>, BenchError> {
-    let v4 = rows4(args.table.as_deref(), Some(args.prefixes), 1)?;
-    let v6 = rows6(args.table6.as_deref(), Some(args.prefixes / 4), 1)?;
+    let count = args.prefixes;
+    let v4 = rows4(args.table.as_deref(), Some(count.v4), 1)?;
+    // The real IPv6 table has slightly less than a quarter.
+    let v6 = rows6(args.table6.as_deref(), Some(count.v6.min(count.v4 / 4)), 1)?;
     let mut all: Vec<Key> = v4.iter().map(|r| four((r.0, r.1))).collect();
     all.extend(v6.iter().map(|r| (Family::V6, r.0, r.1)));
     all.retain(usable);
@@ -467,6 +469,7 @@ fn print(args: &UpdateArgs, report: &Report) -> Result<(), BenchError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::Prefixes;
 
     #[test]
     fn made_up_updates_lose_no_packet_of_what_is_stable() {
@@ -475,7 +478,7 @@ mod tests {
             table6: None,
             updates: None,
             updates6: None,
-            prefixes: 4000,
+            prefixes: Prefixes::both(4000),
             load: 50.0,
             seconds: 0.05,
             json: true,

@@ -6,12 +6,9 @@ use std::fmt::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use volley_fib::Af;
-use volley_fib::load::{ReadOptions, Routes, read_routes, synthetic4, synthetic6};
-
-/// Prefixes of a synthetic IPv4 table: as many as the real one of May 2026.
-const PREFIXES4: usize = 1_042_325;
-/// Prefixes of a synthetic IPv6 table.
-const PREFIXES6: usize = 246_175;
+use volley_fib::load::{
+    ReadOptions, Routes, V4_PREFIXES, V6_PREFIXES, read_routes, synthetic4, synthetic6,
+};
 
 /// A table as a file, and its routes for the model.
 pub struct RouteTable {
@@ -87,7 +84,7 @@ pub fn name(path: &Path) -> String {
 
 fn text4() -> String {
     let mut text = String::new();
-    for (address, length, rank) in synthetic4(PREFIXES4, 1) {
+    for (address, length, rank) in synthetic4(V4_PREFIXES, 1) {
         let _ = writeln!(text, "{}/{length} {rank}", Ipv4Addr::from_bits(address));
     }
     text
@@ -95,7 +92,7 @@ fn text4() -> String {
 
 fn text6() -> String {
     let mut text = String::new();
-    for (address, length, rank) in synthetic6(PREFIXES6, 1) {
+    for (address, length, rank) in synthetic6(V6_PREFIXES, 1) {
         let _ = writeln!(text, "{}/{length} {rank}", Ipv6Addr::from_bits(address));
     }
     text

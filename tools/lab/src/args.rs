@@ -5,6 +5,7 @@ use crate::switch::RouterArgs;
 use crate::traffic::{GenerateArgs, SinkArgs};
 use clap::{Args as ClapArgs, Subcommand};
 use std::path::PathBuf;
+use volley_bench::Prefixes;
 
 /// Reproduce the experiments of papers, and compare runs.
 #[derive(Clone, Debug, ClapArgs)]
@@ -123,12 +124,12 @@ pub enum Command {
     Tables {
         /// File of the IPv4 table.
         ip4: PathBuf,
-        /// Number of its prefixes.
-        ip4_prefixes: usize,
+        /// Number of its prefixes; `full` for as many as a real table has.
+        ip4_prefixes: Prefixes,
         /// File of the IPv6 table.
         ip6: PathBuf,
-        /// Number of its prefixes.
-        ip6_prefixes: usize,
+        /// Number of its prefixes; `full` for as many as a real table has.
+        ip6_prefixes: Prefixes,
     },
     /// The benchmark, for processes that the lab starts.
     #[command(hide = true)]

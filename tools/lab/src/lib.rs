@@ -101,7 +101,7 @@ fn perform(command: Command) -> Result<(), LabError> {
             ip4_prefixes,
             ip6,
             ip6_prefixes,
-        } => tables::write(&ip4, ip4_prefixes, &ip6, ip6_prefixes),
+        } => tables::write(&ip4, ip4_prefixes.v4, &ip6, ip6_prefixes.v6),
         Command::Compare { first, second } => {
             let compared = compare::compare(&Run::read(&first)?, &Run::read(&second)?);
             print!("{}", compared.text());

@@ -7,6 +7,7 @@ use crate::switch::Spec;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
+use volley_bench::Prefixes;
 
 /// Seconds until a scenario of the benchmark can be measured: set up, warm-up, comparison with the reference.
 const SET_UP: f64 = 0.35;
@@ -30,11 +31,12 @@ const GUEST: f64 = 20.0;
 /// Seconds until the benchmark has loaded a plugin.
 const PLUGIN: f64 = 0.8;
 
-/// Value of an option in the arguments of a point.
-fn option(args: &str, name: &str) -> Option<f64> {
+/// Number of prefixes of the tables in the arguments of a point.
+fn prefixes(args: &str) -> f64 {
     let mut words = args.split_whitespace();
-    words.find(|word| *word == name)?;
-    words.next()?.parse().ok()
+    let value = words.find(|word| *word == "--prefixes");
+    let value = value.and_then(|_| words.next()?.parse().ok());
+    value.map_or(0.0, |n: Prefixes| n.v4 as f64)
 }
 
 fn switch(spec: &Spec, length: Length) -> f64 {
@@ -56,7 +58,7 @@ fn switch(spec: &Spec, length: Length) -> f64 {
 
 /// Estimated seconds of a point.
 pub fn seconds(args: &str, length: Length) -> f64 {
-    let table = option(args, "--prefixes").map_or(0.0, |n| n / 1e6 * ROUTES);
+    let table = prefixes(args) / 1e6 * ROUTES;
     let repetitions = length.seconds * length.repetitions as f64;
     let bench = SET_UP + table + AGAIN * repetitions;
     match Task::of(args) {
@@ -177,7 +179,9 @@ mod tests {
     #[test]
     fn tables_loads_and_chains_take_longer() {
         let of = |args| seconds(args, Level::Quick.length());
-        assert!(of("--scenario ip4 --prefixes 1000000") > 2.0 + of("--scenario ip4"));
+        let one = of("--scenario ip4");
+        assert!(of("--scenario ip4 --prefixes 1000000") > 2.0 + one);
+        assert!(of("--scenario ip4 --prefixes full") > 2.0 + one);
         assert!(of("switch loopback --vnfs 5") > of("switch loopback"));
         assert!(of("switch p2p --load 0.5") > of("switch p2p"));
         assert!(of("events --scenario ip4") > of("--scenario ip4"));

@@ -5,7 +5,9 @@
 use std::path::Path as FsPath;
 use std::time::Instant;
 
-use volley_fib::load::{ReadOptions, Routes, UpdateKind, read_routes, read_updates, synthetic4};
+use volley_fib::load::{
+    ReadOptions, Routes, UpdateKind, V4_PREFIXES, read_routes, read_updates, synthetic4,
+};
 use volley_fib::{Family, Fib, IfInfo, Neighbor, Path, Prefix, Side, Source, V4, V6, Via};
 use volley_model::IfAddress;
 use volley_tables::Domain;
@@ -30,7 +32,7 @@ fn main() {
     let start = Instant::now();
     let routes = match args.first() {
         Some(path) => read_routes(FsPath::new(path), ReadOptions::default()).expect("table"),
-        None => Routes::made(synthetic4(1_042_325, 1), Vec::new()),
+        None => Routes::made(synthetic4(V4_PREFIXES, 1), Vec::new()),
     };
     let read = start.elapsed().as_secs_f64();
     if routes.v4.is_empty() {

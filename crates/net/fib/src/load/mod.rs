@@ -19,7 +19,9 @@ use crate::error::FibError;
 use crate::family::Af;
 use parse::{AnyPrefix, file_error};
 
-pub use synth::{NEXT_HOPS, V4_LENGTHS, V6_LENGTHS, synthetic4, synthetic6};
+pub use synth::{
+    NEXT_HOPS, V4_LENGTHS, V4_PREFIXES, V6_LENGTHS, V6_PREFIXES, synthetic4, synthetic6,
+};
 pub use text::{Update, UpdateKind, read_updates};
 
 /// Routes of a file: prefixes of both families, each with the rank of its next hop.

@@ -34,14 +34,19 @@ pub fn judge(home: &Home) -> Outcome {
 /// In a daemon: the line of the test's figures.
 pub fn daemon(home: &Home) -> Outcome {
     let ran = tests(home, &["replacements_under_traffic"], &["--nocapture"]);
-    let line = ran.and_then(|text| {
-        let found = text.lines().find_map(|it| it.split_once("figures: "));
-        let (_, figures) = found.ok_or("the test has printed no figures")?;
-        Ok(format!(
-            "{figures} (bars: none lost, 4096 kB more); the packet generator sends as fast as the debug build can"
-        ))
-    });
-    Outcome::of(line)
+    Outcome::of(ran.and_then(|text| figures(&text)))
+}
+
+/// The figures and the bars that the test prints.
+fn figures(text: &str) -> Result<String, String> {
+    let found = text.lines().find_map(|it| it.split_once("figures: "));
+    let (_, figures) = found.ok_or("the test has printed no figures")?;
+    match figures.contains("(bars: ") {
+        true => Ok(format!(
+            "{figures}; the packet generator sends as fast as the debug build can"
+        )),
+        false => Err(format!("the test has printed no bars: {figures}")),
+    }
 }
 
 fn in_memory(home: &Home) -> Result<String, String> {
@@ -98,5 +103,19 @@ mod tests {
         ] {
             assert!(verdict(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn figures_come_with_the_bars_of_the_test() {
+        let text =
+            "running 1 test\nfigures: 200 replacements, 0 lost (bars: none lost, 5 kB more)\n";
+        let line = figures(text).unwrap();
+        assert!(line.starts_with("200 replacements, 0 lost (bars: none lost, 5 kB more); "));
+        assert!(
+            figures("figures: 200 replacements\n")
+                .unwrap_err()
+                .contains("no bars")
+        );
+        assert!(figures("test a ... ok\n").is_err());
     }
 }

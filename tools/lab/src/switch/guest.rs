@@ -3,7 +3,7 @@
 //!
 //! Kernel and busybox are those that `cargo xtask guest` has downloaded into the target folder of the build.
 
-use super::process::{Process, dependent, is_installed};
+use super::process::{KEEPER, Process, dependent, is_installed};
 use super::topology::{Link, Topology};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -50,11 +50,6 @@ exec sleep 1000000
 /// QEMU with shared memory, which the back end of its cards maps.
 const MACHINE: &str = "-nodefaults -no-reboot -display none -accel tcg -cpu max -m 256 -object memory-backend-memfd,id=m,size=256M,share=on -numa node,memdev=m";
 const KERNEL: &str = "console=ttyS0 quiet loglevel=3 panic=-1 no_timer_check mitigations=off";
-
-/// Runs QEMU until its standard input is closed. The shell waits for QEMU and ends with it. The part that reads the input keeps no output
-/// open: the end of the output shows the lab that QEMU has ended.
-const KEEPER: &str =
-    r#"exec 3<&0; "$@" 3<&- & guest=$!; (cat <&3; kill $guest) >/dev/null 2>&1 & wait $guest"#;
 
 /// Folder of kernel and busybox; none if there is no such folder.
 fn tree() -> Option<PathBuf> {
@@ -207,26 +202,5 @@ mod tests {
                 .unwrap_err()
                 .ends_with("no module ridge")
         );
-    }
-
-    #[test]
-    fn the_keeper_ends_the_guest_with_its_input_and_itself_with_the_guest() {
-        let start = |words: &[&str]| {
-            let mut command = dependent("sh");
-            command.args(["-c", KEEPER, "sh", "sh", "-c"]).args(words);
-            Process::start("a guest", command, "ready")
-        };
-        let guest = start(&["echo ready; exec sleep 100"]).unwrap();
-        let started = std::time::Instant::now();
-        drop(guest);
-        assert!(started.elapsed() < Duration::from_secs(30));
-        let mut guest = start(&["echo ready; exit 7"]).unwrap();
-        let started = std::time::Instant::now();
-        while guest.check().is_ok() && started.elapsed() < Duration::from_secs(30) {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        assert!(guest.check().unwrap_err().contains('7'));
-        let error = start(&["echo no memory; exit 7"]).unwrap_err();
-        assert_eq!(error, "a guest ended at its start: no memory");
     }
 }

@@ -1,16 +1,25 @@
 //! Processes that the lab starts. None is left behind: each ends when its standard input is closed, and is killed otherwise.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use super::lines::{Lines, NoLine};
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Longest time until a process is ready, or answers.
 const READY: Duration = Duration::from_secs(30);
 /// Time in which a process ends by itself.
 const END: Duration = Duration::from_secs(3);
+/// Longest time until the last line of a process that has ended is read.
+const LAST: Duration = Duration::from_secs(1);
+
+/// Script of a shell that runs a program until the standard input is closed. The shell waits for the program and ends with it. The part
+/// that reads the input keeps no output open: the end of the output shows that the program has ended.
+pub const KEEPER: &str =
+    r#"exec 3<&0; "$@" 3<&- & kept=$!; (cat <&3; kill $kept) >/dev/null 2>&1 & wait $kept"#;
 
 /// Why a process did not print a line.
 enum Silence {
@@ -26,7 +35,7 @@ pub struct Process {
     child: Child,
     what: String,
     /// Lines of its output that were not read.
-    lines: Receiver<String>,
+    lines: Arc<Lines>,
 }
 
 impl Process {
@@ -58,15 +67,16 @@ impl Process {
 
     /// The next line of output that contains a text.
     fn line_with(&self, text: &str, most: Duration) -> Result<String, Silence> {
-        let start = Instant::now();
+        let end = Instant::now() + most;
         let mut last = String::new();
         loop {
-            let left = most.saturating_sub(start.elapsed());
-            match self.lines.recv_timeout(left) {
+            match self.lines.next(end) {
                 Ok(line) if line.contains(text) => return Ok(line),
+                // A process that prints without end does not prolong the time.
+                Ok(_) if Instant::now() >= end => return Err(Silence::Late),
                 Ok(line) => last = line,
-                Err(mpsc::RecvTimeoutError::Timeout) => return Err(Silence::Late),
-                Err(mpsc::RecvTimeoutError::Disconnected) => return Err(Silence::Ended(last)),
+                Err(NoLine::Late) => return Err(Silence::Late),
+                Err(NoLine::Closed) => return Err(Silence::Ended(last)),
             }
         }
     }
@@ -77,7 +87,7 @@ impl Process {
     /// A sentence, if it has ended or does not answer.
     pub fn ask(&mut self, line: &str, answer: &str) -> Result<String, String> {
         // Lines of earlier output are no answer.
-        self.lines.try_iter().for_each(drop);
+        self.lines.clear();
         let what = &self.what;
         let input = self.child.stdin.as_mut();
         let input = input.ok_or_else(|| format!("{what}: no standard input"))?;
@@ -99,7 +109,7 @@ impl Process {
         let start = Instant::now();
         while !sockets.iter().all(|socket| socket.exists()) {
             if process.check().is_err() {
-                let last = process.lines.try_iter().last().unwrap_or_default();
+                let last = process.lines.last(LAST);
                 return Err(format!("{what} ended at its start: {last}"));
             }
             if start.elapsed() > READY {
@@ -120,18 +130,17 @@ impl Process {
             .stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|e| format!("{what}: {e}"))?;
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let (sender, lines) = mpsc::channel();
         let process = Process {
             child,
             what: what.to_owned(),
-            lines,
+            lines: Arc::default(),
         };
         let stdout = stdout.ok_or_else(|| format!("{what}: no standard output"))?;
         // An error is the last line of a process that ends at its start.
         if let Some(stderr) = stderr {
-            pass_on(stderr, sender.clone());
+            process.lines.read(stderr);
         }
-        pass_on(stdout, sender);
+        process.lines.read(stdout);
         Ok(process)
     }
 
@@ -153,19 +162,8 @@ impl Process {
     }
 }
 
-/// Pass the lines on until the process ends, so that it never waits for a reader.
-fn pass_on(from: impl Read + Send + 'static, to: Sender<String>) {
-    std::thread::spawn(move || {
-        for line in BufReader::new(from).lines() {
-            let Ok(line) = line else { break };
-            // The reader is gone when the process is being ended.
-            let _ = to.send(line);
-        }
-    });
-}
-
 fn late(what: &str, limit: Duration) -> String {
-    format!("{what} was not ready after {} s", limit.as_secs())
+    format!("{what} was not ready after {} s", limit.as_secs_f64())
 }
 
 impl Drop for Process {
@@ -178,8 +176,8 @@ impl Drop for Process {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        // A process that has ended meanwhile cannot be killed.
-        let _ = self.child.kill();
+        // With the programs that it has started. A process that has ended meanwhile cannot be killed.
+        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         let _ = self.child.wait();
     }
 }
@@ -251,6 +249,76 @@ mod tests {
         let id = rude.child.id();
         drop(rude);
         assert!(!Path::new(&format!("/proc/{id}")).exists());
+    }
+
+    /// Whether a process exists that has not ended.
+    fn is_running(id: &str) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        let state = stat
+            .rsplit(')')
+            .next()
+            .and_then(|rest| rest.split_whitespace().next());
+        !matches!(state, None | Some("Z" | "X"))
+    }
+
+    /// Wait until a closure is true.
+    fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+        let start = Instant::now();
+        while !is_so() {
+            assert!(start.elapsed() < READY, "{what}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    #[test]
+    fn what_a_process_has_started_is_killed_with_it() {
+        // It does not end with its input.
+        let script = "sleep 100 & echo ready; while true; do read line && echo \"child $!\"; sleep 0.1; done";
+        let mut process = Process::start("sh", shell(script), "ready").unwrap();
+        let answer = process.ask("which", "child").unwrap();
+        let id = answer.split(' ').next_back().unwrap();
+        assert!(is_running(id), "{answer}");
+        drop(process);
+        until("the child runs", || !is_running(id));
+    }
+
+    #[test]
+    fn a_keeper_ends_its_program_with_the_input_and_itself_with_the_program() {
+        let start = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", KEEPER, "sh", "sh", "-c", script]);
+            Process::start("a guest", command, "ready")
+        };
+        let guest = start("echo ready $$; sleep 1; echo later $$; exec sleep 100").unwrap();
+        let later = guest.line_with("later", READY);
+        let Ok(later) = later else {
+            panic!("no second line")
+        };
+        let id = later.split(' ').next_back().unwrap();
+        let started = Instant::now();
+        drop(guest);
+        assert!(started.elapsed() < END && !is_running(id), "{later}");
+        let mut guest = start("echo ready; exit 7").unwrap();
+        until("the shell runs", || guest.check().is_err());
+        assert!(guest.check().unwrap_err().contains('7'));
+        let error = start("echo no memory; exit 7").err().unwrap();
+        assert_eq!(error, "a guest ended at its start: no memory");
+    }
+
+    #[test]
+    fn a_process_that_prints_without_end_does_not_wait_for_a_reader() {
+        let folder = tempfile::tempdir().unwrap();
+        let done = folder.path().join("done");
+        // More than a pipe and the lines that are kept.
+        let flood = format!(
+            "yes 'a line of many that are not read' | head -n 200000; touch '{}'; exec cat",
+            done.display()
+        );
+        let process = Process::start_until("sh", shell(&flood), &[&done]);
+        drop(process.unwrap());
+        let limit = Duration::from_millis(500);
+        let late = Process::start_within("yes", shell("exec yes no"), "ready", limit);
+        assert_eq!(late.err().unwrap(), "yes was not ready after 0.5 s");
     }
 
     #[test]

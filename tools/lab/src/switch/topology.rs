@@ -1,6 +1,6 @@
 //! The links of a scenario: which socket joins which ports.
 
-use super::process::in_namespace;
+use super::process::{KEEPER, in_namespace};
 use super::spec::Spec;
 use crate::allocation::{Allocation, Places};
 use clap::ValueEnum;
@@ -240,6 +240,13 @@ impl Topology {
     pub fn folder(&self) -> Result<&Path, String> {
         let folder = self.links.first().and_then(|link| link.socket.parent());
         folder.ok_or_else(|| "no folder for the files of the switch".to_owned())
+    }
+
+    /// As [`Topology::command`], of a program that does not end with its standard input: a shell ends it then.
+    pub fn kept(&self, program: &str) -> Command {
+        let mut command = self.command("sh");
+        command.args(["-c", KEEPER, "sh", program]);
+        command
     }
 
     /// A command, in the network namespace of the veth pairs if there are any, else in its own where the system allows it.

@@ -27,7 +27,7 @@ fn configuration(topology: &Topology) -> String {
 }
 
 fn start(topology: &Topology, _: &Path) -> Result<Process, String> {
-    let mut command = topology.command("click");
+    let mut command = topology.kept("click");
     command.arg("--dpdk").args(dpdk_arguments(topology));
     command.args(["--", "-e", &configuration(topology)]);
     Process::start_until("FastClick", command, &topology.sockets())

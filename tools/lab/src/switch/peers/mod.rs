@@ -1,7 +1,7 @@
 //! Adapters of switches, one file each: a name, the program that must be in PATH, and a function that starts it with the ports of a topology.
 //!
 //! To add one, write its file and add it to [`ADAPTERS`]. A switch is ready when it prints a line or makes its sockets, and it ends
-//! when its standard input is closed, or is killed. An adapter whose program is missing is skipped, and the report says so.
+//! when its standard input is closed; `Topology::kept` is for a program that does not. An adapter whose program is missing is skipped, and the report says so.
 
 mod adapter;
 mod bess;

@@ -51,7 +51,7 @@ local c = config.new()
 
 fn start(topology: &Topology, _: &Path) -> Result<Process, String> {
     let file = write(topology, "lab.lua", &design(topology))?;
-    let mut command = topology.command("snabb");
+    let mut command = topology.kept("snabb");
     command.arg("snsh").arg(file);
     Process::start("Snabb", command, "ready")
 }

@@ -35,7 +35,7 @@ fn start(topology: &Topology, _: &Path) -> Result<Process, String> {
     if topology.patches.len() != 1 {
         return Err("t4p4s has one pair of ports: choose p2p, p2v or v2v".into());
     }
-    let mut command = topology.command("t4p4s-portfwd");
+    let mut command = topology.kept("t4p4s-portfwd");
     command.args(dpdk_arguments(topology)).arg("--");
     command.args(ports(topology));
     Process::start_until("t4p4s", command, &topology.sockets())

@@ -26,6 +26,7 @@ pub use measure::{measure, measure_with, pin, speedup};
 pub use path_batcher::cycles as path_cycles;
 pub use report::{CostKind, NodeCost, Report, Sample, Spread};
 pub use scenario::{Bench as Setup, Entry, TX};
+pub use verify::scratch;
 
 use std::process::ExitCode;
 

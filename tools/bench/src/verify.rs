@@ -99,12 +99,17 @@ fn compare(bench: &Bench, received: &[Vec<u8>], sent: &[Vec<u8>]) -> Result<(), 
     Ok(())
 }
 
+/// Folder of the captures while they are compared. A process that ends before its destructors run removes it.
+pub fn scratch() -> PathBuf {
+    std::env::temp_dir().join(format!("volley-bench-{}", std::process::id()))
+}
+
 /// A folder that is removed when dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {
     fn new() -> Result<Self, BenchError> {
-        let path = std::env::temp_dir().join(format!("volley-bench-{}", std::process::id()));
+        let path = scratch();
         std::fs::create_dir_all(&path).map_err(|e| BenchError::File {
             path: path.display().to_string(),
             why: e.to_string(),

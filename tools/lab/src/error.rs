@@ -84,7 +84,7 @@ impl LabError {
         match self {
             LabError::Points { .. } | LabError::Point(_) | LabError::SelfTest(_) => 2,
             LabError::Slower { .. } => 3,
-            LabError::Interrupted { .. } => 130,
+            LabError::Interrupted { .. } => crate::INTERRUPTED,
             _ => 1,
         }
     }

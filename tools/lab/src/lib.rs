@@ -122,6 +122,7 @@ fn point(args: &PointArgs) -> Result<(), LabError> {
     };
     let point = args.args.join(" ");
     meter::Task::of(&point).map_err(LabError::Argument)?;
+    on_interrupt(|| end_at_once())?;
     let measured = meter::Bench::default().measure(&point, length);
     let samples = measured.map_err(LabError::Point)?;
     println!("{}", serde_json::to_string(&samples).unwrap_or_default());
@@ -148,16 +149,7 @@ fn self_test(json: bool) -> Result<(), LabError> {
 
 /// Measure what is missing. The first Ctrl-C ends the run after the present point, the second one ends the process.
 fn measure(mut run: Run) -> Result<(), LabError> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = stop.clone();
-    let handler = ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            // Processes that were started end with their standard input.
-            let _ = std::fs::remove_dir_all(samples::scratch());
-            std::process::exit(130);
-        }
-    });
-    handler.map_err(|e| LabError::file(&run.dir, format!("Ctrl-C cannot be handled: {e}")))?;
+    let stop = stop_at_interrupt()?;
     let mut bench = meter::Bench::new(run.plan.plugin.clone());
     let measured = run.measure(&mut bench, &stop);
     // Switches end before the report is written.
@@ -168,6 +160,39 @@ fn measure(mut run: Run) -> Result<(), LabError> {
     }
     write(&run)?;
     measured
+}
+
+/// Exit status after Ctrl-C.
+const INTERRUPTED: u8 = 130;
+
+fn on_interrupt(handler: impl FnMut() + Send + 'static) -> Result<(), LabError> {
+    let set = ctrlc::set_handler(handler);
+    set.map_err(|e| LabError::Argument(format!("Ctrl-C cannot be handled: {e}")))
+}
+
+/// A flag that the first Ctrl-C sets; the second one ends the process.
+///
+/// # Errors
+/// If Ctrl-C cannot be handled.
+pub(crate) fn stop_at_interrupt() -> Result<Arc<AtomicBool>, LabError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = stop.clone();
+    on_interrupt(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            end_at_once();
+        }
+    })?;
+    Ok(stop)
+}
+
+/// End this process without its destructors. The processes that it has started, and the shell that restores the clock, see the end of
+/// their input.
+fn end_at_once() -> ! {
+    for folder in [samples::scratch(), volley_bench::scratch()] {
+        // What cannot be removed is in the folder of temporary files.
+        let _ = std::fs::remove_dir_all(folder);
+    }
+    std::process::exit(INTERRUPTED.into());
 }
 
 /// The path of a file, seen from any folder.

@@ -57,18 +57,24 @@ impl Lab {
         text.lines().map(str::to_owned).collect()
     }
 
-    /// No file for measurements, and no process of this test.
-    fn is_clean(&self) {
+    /// Files for measurements, and command lines of processes of this test.
+    fn left(&self) -> Vec<String> {
         let tmp = self.folder.path().join("tmp");
-        let left: Vec<_> = std::fs::read_dir(&tmp).unwrap().collect();
-        assert!(left.is_empty(), "{left:?}");
+        let files = std::fs::read_dir(&tmp).unwrap().flatten();
+        let files = files.map(|file| file.path().display().to_string());
         let tmp = tmp.display().to_string();
         let processes = std::fs::read_dir("/proc").unwrap().flatten();
-        for process in processes {
+        let lines = processes.map(|process| {
             let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
-            let line = String::from_utf8_lossy(&line).replace('\0', " ");
-            assert!(!line.contains(&tmp), "{line}");
-        }
+            String::from_utf8_lossy(&line).replace('\0', " ")
+        });
+        files
+            .chain(lines.filter(|line| line.contains(&tmp)))
+            .collect()
+    }
+
+    fn is_clean(&self) {
+        assert_eq!(self.left(), Vec::<String>::new());
     }
 }
 
@@ -140,6 +146,34 @@ fn an_interrupted_run_says_so_and_resumes() {
     assert_eq!(after.len(), 3 + 4 + 3);
     assert_eq!(after[..before.len()], before[..]);
     lab.is_clean();
+}
+
+#[test]
+fn a_second_interrupt_ends_the_run_at_once_and_leaves_nothing() {
+    let lab = Lab::new();
+    // A valgrind that does not end.
+    let bin = lab.folder.path().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let script = "#!/bin/sh\nexec tail -f \"$TMPDIR/../bin/valgrind\"\n";
+    std::fs::write(bin.join("valgrind"), script).unwrap();
+    std::fs::set_permissions(bin.join("valgrind"), Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let mut run = lab.run(&["vpp-6b", "--smoke"]);
+    run.env("PATH", format!("{}:{path}", bin.display()));
+    let mut run = run.spawn().unwrap();
+    let is_tail = |line: &String| line.starts_with("tail ");
+    until("valgrind", || lab.left().iter().any(is_tail).then_some(()));
+    signal("INT", run.id());
+    // The first one waits for the end of the point.
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(run.try_wait().unwrap(), None);
+    signal("INT", run.id());
+    let status = until("end", || run.try_wait().unwrap());
+    assert_eq!(status.code(), Some(130));
+    // The lab has not waited for its processes.
+    until("end of valgrind", || lab.left().is_empty().then_some(()));
+    // The first control point and the generator.
+    assert_eq!(lab.lines().len(), 2);
 }
 
 #[test]

@@ -111,7 +111,9 @@ mod tests {
     fn short_runs_load_no_full_table() {
         let full = |level| {
             let points = (TABLE.points)(level).into_iter();
-            points.filter(|p| p.args.contains("--prefixes full")).count()
+            points
+                .filter(|p| p.args.contains("--prefixes full"))
+                .count()
         };
         assert_eq!([full(Level::Quick), full(Level::Full)], [0, 9]);
     }

@@ -6,11 +6,11 @@ use super::outcome::{Outcome, grouped};
 use super::rig::{Ports, Rig};
 use crate::error::LabError;
 use crate::search::{self, Goal};
+use crate::stop_at_interrupt;
 use clap::Args;
 use serde::Serialize;
 use std::net::IpAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use volley_model::Mac;
 
@@ -141,15 +141,6 @@ impl GenerateArgs {
     }
 }
 
-/// A flag that Ctrl-C sets.
-fn stopped() -> Result<Arc<AtomicBool>, LabError> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let set = flag.clone();
-    let handler = ctrlc::set_handler(move || set.store(true, Ordering::Relaxed));
-    handler.map_err(|e| LabError::Argument(format!("Ctrl-C cannot be handled: {e}")))?;
-    Ok(flag)
-}
-
 fn print(outcome: &Outcome, json: bool) {
     match json {
         true => print_json(outcome),
@@ -178,7 +169,7 @@ pub fn generate(args: &GenerateArgs) -> Result<(), LabError> {
     };
     let time = seconds("--seconds", args.ports.seconds)?;
     let frame = args.frame()?;
-    let stop = stopped()?;
+    let stop = stop_at_interrupt()?;
     let mut rig = Rig::new(&ports, &[vec![frame]])?;
     if args.search {
         return rates(&mut rig, args);
@@ -231,7 +222,7 @@ pub fn sink(args: &SinkArgs) -> Result<(), LabError> {
         return Err(LabError::Argument(why.to_owned()));
     }
     let time = seconds("--seconds", args.ports.seconds)?;
-    let stop = stopped()?;
+    let stop = stop_at_interrupt()?;
     let mut rig = Rig::new(&args.ports.ports()?, &[])?;
     let outcome = rig.receive(time, &|| stop.load(Ordering::Relaxed));
     print(&outcome, args.ports.json);

@@ -111,7 +111,7 @@ impl Row {
 fn name(spec: &Spec) -> String {
     let adapter = ADAPTERS.into_iter().find(|a| a.name == spec.peer);
     let title = adapter.map_or(spec.peer.as_str(), |a| a.title);
-    let more = match (spec.scenario, spec.physical, spec.ports) {
+    let more = match (spec.scenario, spec.physical(), spec.ports()) {
         _ if spec.guest => " (emulated virtual machine)",
         (_, Kind::AfXdp, _) => " (veth by AF_XDP)",
         (_, Kind::Veth, _) if !title.contains("veth") => " (veth)",

@@ -192,7 +192,9 @@ impl Bed {
     fn new(spec: &Spec) -> Result<Bed, String> {
         let program = std::env::current_exe().map_err(|e| format!("this program: {e}"))?;
         let adapter = peers::find(&spec.peer)?;
-        check(adapter, spec)?;
+        if let Some(why) = peers::refusal(adapter, spec) {
+            return Err(why);
+        }
         let kinds = kinds(spec);
         let folder = Folder::new()?;
         let links = kernel::start(&kinds)?;
@@ -429,23 +431,6 @@ impl Bed {
 fn blamed<T>(processes: &mut [Process], why: String) -> Result<T, String> {
     processes.iter_mut().try_for_each(Process::check)?;
     Err(why)
-}
-
-/// Whether the switch can have the ports and the allocation.
-fn check(adapter: &Adapter, spec: &Spec) -> Result<(), String> {
-    if !adapter.has(&kinds(spec)) {
-        return Err(format!(
-            "{} does not have these ports: change --ports or --physical",
-            adapter.name
-        ));
-    }
-    match spec.cores.is_some() && !adapter.is_placed {
-        true => Err(format!(
-            "{} cannot be placed on cores: leave --cores out",
-            adapter.name
-        )),
-        false => Ok(()),
-    }
 }
 
 /// Start the switch and the VNFs.

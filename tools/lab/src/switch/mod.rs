@@ -18,7 +18,7 @@ mod wire;
 
 pub use bed::{Beds, measure, memory};
 pub use guest::missing as guest_missing;
-pub use peers::{ADAPTERS, Adapter};
+pub use peers::{ADAPTERS, Adapter, Reach, refusal};
 pub use process::{Process, can_make_namespaces, dependent, is_installed};
 pub use router::{RouterArgs, main as router};
 pub use spec::{Spec, Traffic};

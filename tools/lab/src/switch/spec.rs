@@ -50,12 +50,12 @@ pub struct Spec {
     /// Number of VNFs of a chain.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=16))]
     pub vnfs: u16,
-    /// Ports of VNFs.
-    #[arg(long, value_enum, default_value = "virtio-user")]
-    pub ports: Kind,
-    /// Physical ports.
-    #[arg(long, value_enum, default_value = "memif")]
-    pub physical: Kind,
+    /// Ports of VNFs (default: virtio-user).
+    #[arg(long, value_enum)]
+    pub ports: Option<Kind>,
+    /// Physical ports (default: memif).
+    #[arg(long, value_enum)]
+    pub physical: Option<Kind>,
     /// VNFs are virtual machines with an emulated processor.
     #[arg(long)]
     pub guest: bool,
@@ -107,6 +107,34 @@ pub struct Spec {
 }
 
 impl Spec {
+    /// Ports of VNFs.
+    pub fn ports(&self) -> Kind {
+        self.ports.unwrap_or(Kind::VirtioUser)
+    }
+
+    /// Physical ports.
+    pub fn physical(&self) -> Kind {
+        self.physical.unwrap_or(Kind::Memif)
+    }
+
+    /// An option that has no effect in the scenario, and why.
+    fn without_effect(&self) -> Option<&'static str> {
+        let given = (self.physical.is_some(), self.ports.is_some());
+        match (self.scenario, given) {
+            (Scenario::P2p, (_, true)) => Some("--ports: p2p has no VNF: choose --physical"),
+            (Scenario::V2v, (true, _)) => {
+                Some("--physical: v2v has ports of VNFs only: choose --ports")
+            }
+            (Scenario::P2p | Scenario::P2v | Scenario::V2v, _) if self.vnfs != 1 => {
+                Some("--vnfs: only loopback has a chain of VNFs: choose loopback")
+            }
+            _ if self.traffic == Traffic::Imix && self.size != *SIZES.start() => {
+                Some("--size: the packets of imix have their own sizes: leave it out")
+            }
+            _ => None,
+        }
+    }
+
     /// Read the arguments of a point.
     ///
     /// # Errors
@@ -121,11 +149,14 @@ impl Spec {
                 SIZES.end()
             ));
         }
-        if spec.guest && (spec.scenario != Scenario::Loopback || spec.ports != Kind::VirtioUser) {
+        if spec.guest && (spec.scenario != Scenario::Loopback || spec.ports() != Kind::VirtioUser) {
             return Err("--guest: choose loopback with virtio-user ports".to_owned());
         }
         if spec.guest && (spec.swap || spec.packed) {
             return Err("--guest: leave out --swap and --packed".to_owned());
+        }
+        if let Some(why) = spec.without_effect() {
+            return Err(why.to_owned());
         }
         if spec.traffic == Traffic::Mix && spec.peer != ROUTER {
             return Err(format!("--traffic mix: choose --peer {ROUTER}"));
@@ -165,6 +196,10 @@ mod tests {
             "p2p --pps 5 --load 0.5",
             "p2p --cost --load 0.5",
             "p2p --traffic mix",
+            "p2p --ports memif",
+            "v2v --physical veth",
+            "p2v --vnfs 2",
+            "p2p --traffic imix --size 256",
         ] {
             assert!(Spec::of(bad).is_err(), "{bad}");
         }

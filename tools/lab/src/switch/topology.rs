@@ -33,6 +33,13 @@ pub enum Kind {
     AfXdp,
 }
 
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let value = self.to_possible_value();
+        f.write_str(value.as_ref().map_or("", |value| value.get_name()))
+    }
+}
+
 impl Kind {
     /// Whether the link is a veth pair.
     pub fn is_veth(self) -> bool {
@@ -181,7 +188,7 @@ pub struct Topology {
 
 /// How the links of a scenario are joined, in their order.
 pub fn kinds(spec: &Spec) -> Vec<Kind> {
-    let (physical, of_vnfs) = (spec.physical, spec.ports);
+    let (physical, of_vnfs) = (spec.physical(), spec.ports());
     match spec.scenario {
         Scenario::P2p => vec![physical, physical],
         Scenario::P2v => vec![physical, of_vnfs],

@@ -3,12 +3,80 @@
 use crate::switch::cost::Cost;
 use crate::switch::process::{Process, can_make_namespaces, is_installed};
 use crate::switch::spec::Spec;
-use crate::switch::topology::{Kind, Link, Scenario, Topology, kinds};
+use crate::switch::topology::{Kind, Link, Scenario, Topology};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Reads what packets have cost a switch so far.
 pub type AskCost = fn(&mut Process) -> Result<Cost, String>;
+
+/// Between which ports a switch forwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Between the ports of each pair, in both directions.
+    Pairs,
+    /// Between the ports of one pair, in both directions.
+    Pair,
+    /// From the first port of one pair to the second: it routes.
+    Route,
+}
+
+/// An option of a point that not every switch has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Its threads are placed on processors.
+    Cores,
+    /// It replaces MAC addresses.
+    Mac,
+    /// It has a receive mode.
+    RxMode,
+    /// It joins ports as the slave or the front end.
+    Swap,
+    /// It has packed rings of vhost-user.
+    Packed,
+}
+
+impl Choice {
+    /// All of them.
+    pub const ALL: [Choice; 5] = [
+        Choice::Cores,
+        Choice::Mac,
+        Choice::RxMode,
+        Choice::Swap,
+        Choice::Packed,
+    ];
+
+    /// Name on the command line.
+    pub fn option(self) -> &'static str {
+        match self {
+            Choice::Cores => "--cores",
+            Choice::Mac => "--mac",
+            Choice::RxMode => "--rx-mode",
+            Choice::Swap => "--swap",
+            Choice::Packed => "--packed",
+        }
+    }
+
+    /// Whether a point has the option.
+    pub fn is_made(self, spec: &Spec) -> bool {
+        match self {
+            Choice::Cores => spec.cores.is_some(),
+            Choice::Mac => spec.mac,
+            Choice::RxMode => spec.rx_mode.is_some(),
+            Choice::Swap => spec.swap,
+            Choice::Packed => spec.packed,
+        }
+    }
+
+    /// The ports that the option is for; empty for all.
+    pub fn kinds(self) -> &'static [Kind] {
+        match self {
+            Choice::Swap => &[Kind::Memif, Kind::VirtioUser],
+            Choice::Packed => &[Kind::VirtioUser],
+            _ => &[],
+        }
+    }
+}
 
 /// A switch that can be measured.
 pub struct Adapter {
@@ -20,10 +88,10 @@ pub struct Adapter {
     pub program: Option<&'static str>,
     /// Ports that the switch can have.
     pub kinds: &'static [Kind],
-    /// Whether its threads can be placed on processors.
-    pub is_placed: bool,
-    /// Whether it forwards between one pair of ports only.
-    pub is_single: bool,
+    /// Options that it has.
+    pub choices: &'static [Choice],
+    /// Between which ports it forwards.
+    pub reach: Reach,
     /// Queues on which the switch transmits to a memif port; the slave on the other side makes them.
     pub memif_queues: u16,
     /// Start it with the links of the topology; the second argument is this program.
@@ -34,6 +102,8 @@ pub struct Adapter {
 
 /// All kinds of ports.
 pub const ALL: &[Kind] = &[Kind::Memif, Kind::VirtioUser, Kind::Veth];
+/// Options that [`dpdk_device`] passes on to a program of DPDK.
+pub const DPDK: &[Choice] = &[Choice::Swap, Choice::Packed];
 
 impl Adapter {
     /// Why the switch is skipped; none if it can be started.
@@ -47,15 +117,27 @@ impl Adapter {
         }
     }
 
-    /// Whether the switch can have the ports of a scenario, and as many.
-    pub fn fits(&self, spec: &Spec) -> bool {
-        let is_one = spec.scenario != Scenario::Loopback;
-        self.has(&kinds(spec)) && (is_one || !self.is_single)
-    }
-
     /// Whether the switch can have all these ports.
     pub fn has(&self, kinds: &[Kind]) -> bool {
         kinds.iter().all(|kind| self.kinds.contains(kind))
+    }
+
+    /// Why the switch cannot forward between the ports of a point; none if it can.
+    pub fn out_of_reach(&self, spec: &Spec) -> Option<String> {
+        let name = self.name;
+        let is_chain = spec.scenario == Scenario::Loopback;
+        match self.reach {
+            Reach::Pair | Reach::Route if is_chain => Some(format!(
+                "{name} forwards between one pair of ports: choose p2p, p2v or v2v instead of loopback"
+            )),
+            Reach::Route if spec.both => Some(format!(
+                "--both: {name} routes from the first port to the second: leave --both out"
+            )),
+            Reach::Route if spec.reverse => Some(format!(
+                "--reverse: {name} routes from the first port to the second: leave --reverse out"
+            )),
+            _ => None,
+        }
     }
 }
 

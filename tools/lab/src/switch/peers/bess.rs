@@ -1,6 +1,6 @@
 //! BESS: a port module for each direction. Written against its documented configuration; tried where the program is in PATH.
 
-use super::adapter::{ALL, Adapter, dpdk_device, script, write};
+use super::adapter::{ALL, Adapter, DPDK, Reach, dpdk_device, script, write};
 use crate::switch::process::Process;
 use crate::switch::topology::{Link, Topology};
 use std::path::Path;
@@ -11,8 +11,8 @@ pub const ADAPTER: Adapter = Adapter {
     title: "BESS",
     program: Some("bessd"),
     kinds: ALL,
-    is_placed: false,
-    is_single: false,
+    choices: DPDK,
+    reach: Reach::Pairs,
     memif_queues: 1,
     start,
     cost: None,

@@ -1,6 +1,6 @@
 //! FastClick: a pair of DPDK elements for each direction. Written against its documented configuration; tried where the program is in PATH.
 
-use super::adapter::{ALL, Adapter, dpdk_arguments};
+use super::adapter::{ALL, Adapter, DPDK, Reach, dpdk_arguments};
 use crate::switch::process::Process;
 use crate::switch::topology::Topology;
 use std::path::Path;
@@ -11,8 +11,8 @@ pub const ADAPTER: Adapter = Adapter {
     title: "FastClick",
     program: Some("click"),
     kinds: ALL,
-    is_placed: false,
-    is_single: false,
+    choices: DPDK,
+    reach: Reach::Pairs,
     memif_queues: 1,
     start,
     cost: None,

@@ -1,6 +1,6 @@
 //! grout: cross-connected ports. Written against its manual pages; tried where the program is in PATH.
 
-use super::adapter::{ALL, Adapter, dpdk_device, script};
+use super::adapter::{ALL, Adapter, DPDK, Reach, dpdk_device, script};
 use crate::switch::process::Process;
 use crate::switch::topology::Topology;
 use std::path::Path;
@@ -11,8 +11,8 @@ pub const ADAPTER: Adapter = Adapter {
     title: "grout",
     program: Some("grout"),
     kinds: ALL,
-    is_placed: false,
-    is_single: false,
+    choices: DPDK,
+    reach: Reach::Pairs,
     memif_queues: 1,
     start,
     cost: None,

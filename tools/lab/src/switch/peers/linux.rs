@@ -1,6 +1,6 @@
 //! The bridge and the router of the Linux kernel, in the network namespace of the veth pairs.
 
-use super::adapter::{Adapter, script};
+use super::adapter::{Adapter, Reach, script};
 use crate::switch::process::Process;
 use crate::switch::topology::{Kind, Topology};
 use crate::switch::wire::{MAC, SOURCE_MAC};
@@ -12,8 +12,8 @@ pub const BRIDGE: Adapter = Adapter {
     title: "Linux bridge (veth)",
     program: Some("ip"),
     kinds: &[Kind::Veth],
-    is_placed: false,
-    is_single: false,
+    choices: &[],
+    reach: Reach::Pairs,
     memif_queues: 1,
     start: start_bridges,
     cost: None,
@@ -23,7 +23,7 @@ pub const BRIDGE: Adapter = Adapter {
 pub const ROUTER: Adapter = Adapter {
     name: "linux-router",
     title: "Linux router (veth)",
-    is_single: true,
+    reach: Reach::Route,
     start: start_router,
     ..BRIDGE
 };

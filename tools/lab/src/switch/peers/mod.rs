@@ -17,7 +17,11 @@ mod volley;
 mod vpp;
 mod xdp;
 
-pub use adapter::Adapter;
+pub use adapter::{Adapter, Reach};
+
+use super::spec::Spec;
+use super::topology::kinds;
+use adapter::Choice;
 
 /// All adapters.
 pub const ADAPTERS: [&Adapter; 14] = [
@@ -52,6 +56,65 @@ pub fn find(name: &str) -> Result<&'static Adapter, String> {
     }
 }
 
+/// Names of the adapters for which something is so, in a sentence.
+fn named(is_so: impl Fn(&Adapter) -> bool) -> String {
+    let all = ADAPTERS.into_iter().filter(|adapter| is_so(adapter));
+    let names: Vec<&str> = all.map(|adapter| adapter.name).collect();
+    match &names[..] {
+        [] => "none".to_owned(),
+        [one] => (*one).to_owned(),
+        [some @ .., last] => format!("{} or {last}", some.join(", ")),
+    }
+}
+
+/// Why an option of a point would have no effect; none if it has one, or is not made.
+fn ignored(adapter: &Adapter, spec: &Spec, choice: Choice) -> Option<String> {
+    let option = choice.option();
+    if !choice.is_made(spec) {
+        return None;
+    }
+    if !adapter.choices.contains(&choice) {
+        let peers = named(|other| other.choices.contains(&choice));
+        return Some(format!(
+            "{option}: {} does not have this option: leave it out, or choose --peer {peers}",
+            adapter.name
+        ));
+    }
+    let wanted = choice.kinds();
+    let has_one = kinds(spec).iter().any(|kind| wanted.contains(kind));
+    let names: Vec<String> = wanted.iter().map(|kind| kind.to_string()).collect();
+    (!wanted.is_empty() && !has_one).then(|| {
+        format!(
+            "{option}: {} would have no port that it is for: leave it out, or choose {} ports",
+            adapter.name,
+            names.join(" or ")
+        )
+    })
+}
+
+/// Why a switch cannot be measured by the arguments of a point; none if it can. No option is without effect.
+pub fn refusal(adapter: &Adapter, spec: &Spec) -> Option<String> {
+    let name = adapter.name;
+    if !adapter.has(&kinds(spec)) {
+        let names: Vec<String> = adapter.kinds.iter().map(|kind| kind.to_string()).collect();
+        return Some(format!(
+            "{name} does not have these ports: choose --physical and --ports among {}",
+            names.join(", ")
+        ));
+    }
+    if let Some(why) = adapter.out_of_reach(spec) {
+        return Some(why);
+    }
+    if spec.cost && adapter.cost.is_none() {
+        let peers = named(|other| other.cost.is_some());
+        return Some(format!(
+            "--cost: {name} does not report what a packet costs: leave it out, or choose --peer {peers}"
+        ));
+    }
+    let mut all = Choice::ALL.into_iter();
+    all.find_map(|choice| ignored(adapter, spec, choice))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,5 +132,104 @@ mod tests {
             ..*ADAPTERS[2]
         };
         assert!(missing.missing().unwrap().contains("in PATH"));
+    }
+
+    /// The refusal of a point of a peer.
+    fn refused(peer: &str, args: &str) -> Option<String> {
+        let adapter = ADAPTERS.into_iter().find(|a| a.name == peer).unwrap();
+        refusal(
+            adapter,
+            &Spec::of(&format!("{args} --peer {peer}")).unwrap(),
+        )
+    }
+
+    #[test]
+    fn no_option_is_ignored() {
+        // Which peers have an option: the table of docs/lab.md.
+        let all = [
+            ("--cores two-cores", "volley volley-router testpmd"),
+            ("--mac", "testpmd"),
+            ("--rx-mode polling", "volley volley-router"),
+            (
+                "--swap",
+                "volley volley-router testpmd ovs-dpdk fastclick grout bess t4p4s",
+            ),
+            (
+                "--packed",
+                "volley volley-router testpmd ovs-dpdk fastclick grout bess t4p4s",
+            ),
+        ];
+        for adapter in ADAPTERS {
+            let args = match adapter.kinds {
+                [only] => format!("v2v --ports {only}"),
+                _ => "v2v".to_owned(),
+            };
+            assert_eq!(refused(adapter.name, &args), None, "{}", adapter.name);
+            for (option, peers) in all {
+                let is_named = peers.split(' ').any(|peer| peer == adapter.name);
+                match refused(adapter.name, &format!("{args} {option}")) {
+                    None => assert!(is_named, "{option} {}", adapter.name),
+                    Some(why) => {
+                        assert!(!is_named, "{why}");
+                        let (option, _) = option.split_once(' ').unwrap_or((option, ""));
+                        assert!(why.starts_with(&format!("{option}: {} ", adapter.name)));
+                        assert!(why.contains("choose --peer volley") || option == "--mac");
+                    }
+                }
+            }
+        }
+        assert_eq!(
+            refused("linux-bridge", "p2p --physical veth --mac").unwrap(),
+            "--mac: linux-bridge does not have this option: leave it out, or choose --peer testpmd"
+        );
+    }
+
+    #[test]
+    fn options_of_ports_need_such_a_port() {
+        assert_eq!(
+            refused("testpmd", "p2p --packed").unwrap(),
+            "--packed: testpmd would have no port that it is for: leave it out, or choose virtio-user ports"
+        );
+        let why = refused("volley", "p2p --physical veth --swap").unwrap();
+        assert!(
+            why.ends_with("or choose memif or virtio-user ports"),
+            "{why}"
+        );
+        assert_eq!(refused("volley", "p2p --swap"), None);
+        assert_eq!(refused("volley", "p2v --packed"), None);
+        let why = refused("linux-bridge", "p2p").unwrap();
+        assert!(
+            why.ends_with("choose --physical and --ports among veth"),
+            "{why}"
+        );
+        let why = refused("xdp", "p2p --physical veth --cost").unwrap();
+        assert!(
+            why.ends_with("or choose --peer volley, volley-router or testpmd"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn routers_forward_one_way_between_one_pair() {
+        let args = "p2p --physical veth";
+        for router in ["volley-router", "linux-router", "frr-router"] {
+            assert_eq!(refused(router, args), None);
+            for more in ["--both", "--reverse"] {
+                let why = refused(router, &format!("{args} {more}")).unwrap();
+                assert!(
+                    why.starts_with(&format!("{more}: {router} routes ")),
+                    "{why}"
+                );
+            }
+        }
+        for peer in ["volley-router", "t4p4s"] {
+            let why = refused(peer, "loopback").unwrap();
+            assert!(
+                why.ends_with("choose p2p, p2v or v2v instead of loopback"),
+                "{why}"
+            );
+        }
+        assert_eq!(refused("t4p4s", "p2p --both"), None);
+        assert_eq!(refused("linux-bridge", &format!("{args} --both")), None);
     }
 }

@@ -1,6 +1,6 @@
 //! Open vSwitch with DPDK's datapath: one OpenFlow rule for each port.
 
-use super::adapter::{ALL, Adapter, dpdk_device, dpdk_memory, script};
+use super::adapter::{ALL, Adapter, DPDK, Reach, dpdk_device, dpdk_memory, script};
 use crate::switch::process::{Process, is_installed};
 use crate::switch::topology::Topology;
 use std::path::Path;
@@ -11,8 +11,8 @@ pub const ADAPTER: Adapter = Adapter {
     title: "OVS-DPDK",
     program: Some("ovs-vsctl"),
     kinds: ALL,
-    is_placed: false,
-    is_single: false,
+    choices: DPDK,
+    reach: Reach::Pairs,
     // One transmit queue for its polling thread, and one for its main thread: packets leave by the second one.
     memif_queues: 2,
     start,

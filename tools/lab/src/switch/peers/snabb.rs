@@ -1,7 +1,7 @@
 //! Snabb: a design of port apps, linked in both directions. Written against its documented apps; tried where the program is in
 //! PATH. It has no memif port.
 
-use super::adapter::{Adapter, write};
+use super::adapter::{Adapter, Reach, write};
 use crate::switch::process::Process;
 use crate::switch::topology::{Kind, Link, Topology};
 use std::path::Path;
@@ -12,8 +12,8 @@ pub const ADAPTER: Adapter = Adapter {
     title: "Snabb (veth)",
     program: Some("snabb"),
     kinds: &[Kind::VirtioUser, Kind::Veth],
-    is_placed: false,
-    is_single: false,
+    choices: &[],
+    reach: Reach::Pairs,
     memif_queues: 1,
     start,
     cost: None,

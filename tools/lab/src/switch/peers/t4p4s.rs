@@ -1,7 +1,7 @@
 //! t4p4s: the program that its compiler makes of its example `portfwd`, under the name `t4p4s-portfwd`. Written against its
 //! documentation; tried where the program is in PATH.
 
-use super::adapter::{ALL, Adapter, dpdk_arguments};
+use super::adapter::{ALL, Adapter, DPDK, Reach, dpdk_arguments};
 use crate::switch::process::Process;
 use crate::switch::topology::Topology;
 use std::path::Path;
@@ -12,8 +12,8 @@ pub const ADAPTER: Adapter = Adapter {
     title: "t4p4s",
     program: Some("t4p4s-portfwd"),
     kinds: ALL,
-    is_placed: false,
-    is_single: true,
+    choices: DPDK,
+    reach: Reach::Pair,
     memif_queues: 1,
     start,
     cost: None,

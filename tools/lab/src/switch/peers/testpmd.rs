@@ -1,6 +1,6 @@
 //! DPDK's testpmd, in io or mac mode: it forwards between port 0 and port 1, 2 and 3, and so on.
 
-use super::adapter::{ALL, Adapter, dpdk_arguments};
+use super::adapter::{ALL, Adapter, Choice, Reach, dpdk_arguments};
 use crate::switch::cost;
 use crate::switch::process::Process;
 use crate::switch::topology::Topology;
@@ -12,8 +12,8 @@ pub const ADAPTER: Adapter = Adapter {
     title: "DPDK testpmd",
     program: Some("dpdk-testpmd"),
     kinds: ALL,
-    is_placed: true,
-    is_single: false,
+    choices: &[Choice::Cores, Choice::Mac, Choice::Swap, Choice::Packed],
+    reach: Reach::Pairs,
     memif_queues: 1,
     start,
     cost: Some(cost::of_testpmd),

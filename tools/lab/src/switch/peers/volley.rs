@@ -1,6 +1,6 @@
 //! Volley: patches between its ports, or an IPv4 router.
 
-use super::adapter::Adapter;
+use super::adapter::{Adapter, Choice, Reach};
 use crate::switch::cost;
 use crate::switch::process::Process;
 use crate::switch::router;
@@ -15,8 +15,8 @@ pub const ADAPTER: Adapter = Adapter {
     title: "Volley",
     program: None,
     kinds: &[Kind::Memif, Kind::VirtioUser, Kind::Veth, Kind::AfXdp],
-    is_placed: true,
-    is_single: false,
+    choices: &[Choice::Cores, Choice::RxMode, Choice::Swap, Choice::Packed],
+    reach: Reach::Pairs,
     memif_queues: 1,
     start: router::start_switch,
     cost: Some(cost::of_volley),
@@ -26,7 +26,7 @@ pub const ADAPTER: Adapter = Adapter {
 pub const ROUTER: Adapter = Adapter {
     name: ROUTER_NAME,
     title: "Volley router",
-    is_single: true,
+    reach: Reach::Route,
     start: start_router,
     ..ADAPTER
 };

@@ -1,6 +1,6 @@
 //! VPP: layer-2 patches between its ports. Written against its documented configuration; tried where the program is in PATH.
 
-use super::adapter::{ALL, Adapter, write};
+use super::adapter::{ALL, Adapter, Reach, write};
 use crate::switch::process::Process;
 use crate::switch::topology::{Kind, Link, Topology};
 use std::path::Path;
@@ -11,8 +11,8 @@ pub const ADAPTER: Adapter = Adapter {
     title: "VPP",
     program: Some("vpp"),
     kinds: ALL,
-    is_placed: false,
-    is_single: false,
+    choices: &[],
+    reach: Reach::Pairs,
     memif_queues: 1,
     start,
     cost: None,

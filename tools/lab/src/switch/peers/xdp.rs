@@ -2,7 +2,7 @@
 //!
 //! The program has four instructions and no map, so the object file that `ip link` loads is written here.
 
-use super::adapter::{Adapter, script, write_bytes};
+use super::adapter::{Adapter, Reach, script, write_bytes};
 use crate::switch::process::Process;
 use crate::switch::topology::{Kind, Topology};
 use std::path::Path;
@@ -13,8 +13,8 @@ pub const ADAPTER: Adapter = Adapter {
     title: "XDP redirection (veth)",
     program: Some("ip"),
     kinds: &[Kind::Veth],
-    is_placed: false,
-    is_single: false,
+    choices: &[],
+    reach: Reach::Pairs,
     memif_queues: 1,
     start,
     cost: None,

@@ -111,15 +111,14 @@ pub const ITEMS: [Item; 39] = [
     item(
         "replay",
         "captures through vector sizes and ISA levels, against the oracle",
-        Work::Command(&["test", "-p", "volley", "--test", "replay"]),
+        Work::Command(&["test", "--workspace", "--test", "replay"]),
     ),
     long(
         "replay-all",
         "every capture, vector size and ISA level",
         Work::Command(&[
             "test",
-            "-p",
-            "volley",
+            "--workspace",
             "--test",
             "replay",
             "--",
@@ -152,7 +151,13 @@ pub const ITEMS: [Item; 39] = [
     item(
         "no-buffers",
         "running out of buffers drops and counts",
-        Work::Command(&["test", "-p", "volley-pg", "buffers"]),
+        Work::Command(&[
+            "test",
+            "--workspace",
+            "--test",
+            "streams",
+            "running_out_of_buffers",
+        ]),
     ),
     // Done when.
     long(

@@ -160,6 +160,31 @@ mod tests {
         assert!(error.contains("lpm4-bytes"), "{error}");
     }
 
+    /// The words of cargo of an item.
+    fn words(item: &Item) -> &'static [&'static str] {
+        match &item.work {
+            Work::Command(words) | Work::With(_, words) | Work::Span(_, _, words) => *words,
+            _ => &[],
+        }
+    }
+
+    #[test]
+    fn tests_of_the_daemon_are_those_that_ci_builds() {
+        // With `-p`, cargo builds everything again with other features.
+        for item in engine::ITEMS
+            .iter()
+            .chain(&router::ITEMS)
+            .chain(&workers::ITEMS)
+        {
+            let words = words(item);
+            let is_of_the_daemon = words.windows(2).any(|pair| pair == ["-p", "volley"]);
+            assert!(!is_of_the_daemon, "{}: {words:?}", item.name);
+            let is_chosen = words.iter().any(|word| ["--test", "--lib"].contains(word));
+            let is_whole = words.contains(&"--workspace") && !is_chosen && item.name != "tests";
+            assert!(!is_whole, "{}: {words:?}", item.name);
+        }
+    }
+
     #[test]
     fn item_names_are_unique_and_plain() {
         let lists: [&[&[Item]]; 13] = [

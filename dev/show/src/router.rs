@@ -22,7 +22,7 @@ pub const ITEMS: [Item; 42] = [
     item(
         "corpora",
         "capture corpora and mutated packets through interfaces with all of this switched on",
-        Work::Command(&["test", "--release", "-p", "volley", "--test", "replay"]),
+        Work::Command(&["test", "--workspace", "--test", "replay"]),
     ),
     item(
         "arp-hosts",
@@ -72,17 +72,17 @@ pub const ITEMS: [Item; 42] = [
     item(
         "icmp",
         "kernel pings, traceroutes and path MTU; every error judged by scapy; floods limited",
-        Work::Command(&["test", "--release", "-p", "volley", "--test", "icmp"]),
+        Work::Command(&["test", "--workspace", "--test", "icmp"]),
     ),
     item(
         "ping",
         "ping and traceroute from the command line, both families, by source and table",
-        Work::Command(&["test", "--release", "-p", "volley", "--test", "ping"]),
+        Work::Command(&["test", "--workspace", "--test", "ping"]),
     ),
     item(
         "linux-differential",
         "20000 packets through a kernel namespace and Volley: byte for byte the same, or on the page of differences",
-        Work::Call(|sitting| check(sitting, ("linux", "every_difference"))),
+        Work::Call(|sitting| measured(sitting, ("linux", "every_difference"))),
     ),
     item(
         "compliance",
@@ -97,19 +97,12 @@ pub const ITEMS: [Item; 42] = [
     item(
         "reassembly",
         "fragments for the router: kernel pings up to 65507 bytes, scapy's overlaps, a flood, whole datagrams for the Linux control plane",
-        Work::Command(&["test", "--release", "-p", "volley", "--test", "reassembly"]),
+        Work::Command(&["test", "--workspace", "--test", "reassembly"]),
     ),
     item(
         "virtual-reassembly",
         "fragments that the kernel and scapy cut, in any order, take the path of their flow's other packets; a flood; several workers",
-        Work::Command(&[
-            "test",
-            "--release",
-            "-p",
-            "volley",
-            "--test",
-            "virtual_reassembly",
-        ]),
+        Work::Command(&["test", "--workspace", "--test", "virtual_reassembly"]),
     ),
     item(
         "urpf",
@@ -134,74 +127,52 @@ pub const ITEMS: [Item; 42] = [
     item(
         "multicast",
         "groups are routed, both families: kernel receivers get each datagram once, changes under traffic, scapy's bytes",
-        Work::Command(&["test", "--release", "-p", "volley", "--test", "multicast"]),
+        Work::Command(&["test", "--workspace", "--test", "multicast"]),
     ),
     item(
         "sub-interfaces",
         "802.1Q and QinQ: a scapy host on a trunk, kernel hosts behind; thousands on one interface; wrong tags by name",
-        Work::Command(&["test", "--release", "-p", "volley", "--test", "vlan"]),
+        Work::Command(&["test", "--workspace", "--test", "vlan"]),
     ),
     item(
         "router-advertisements",
         "a kernel host makes its address and default route of them; scapy reads every field; solicitations in bounds",
-        Work::Command(&[
-            "test",
-            "--release",
-            "-p",
-            "volley",
-            "--test",
-            "advertisements",
-        ]),
+        Work::Command(&["test", "--workspace", "--test", "advertisements"]),
     ),
     item(
         "addresses",
         "duplicate address detection against kernel hosts, both families; proxy ARP and proxy ND for hosts behind the router",
-        Work::Command(&["test", "--release", "-p", "volley", "--test", "addresses"]),
+        Work::Command(&["test", "--workspace", "--test", "addresses"]),
     ),
     item(
         "listeners",
         "multicast listener discovery: scapy reads every report, and asks in both versions",
-        Work::Command(&["test", "--release", "-p", "volley", "--test", "listeners"]),
+        Work::Command(&["test", "--workspace", "--test", "listeners"]),
     ),
     item(
         "unnumbered",
         "hosts with one address each on interfaces that use the loopback's, both families",
-        Work::Command(&["test", "--release", "-p", "volley", "--test", "unnumbered"]),
+        Work::Command(&["test", "--workspace", "--test", "unnumbered"]),
     ),
     item(
         "groups",
         "members of groups: kernel hosts join and leave by IGMPv1 to v3 and MLDv1 and v2; scapy as another router, odd messages, a flood",
-        Work::Command(&[
-            "test",
-            "--release",
-            "-p",
-            "volley",
-            "--test",
-            "multicast",
-            "members",
-        ]),
+        Work::Command(&["test", "--workspace", "--test", "multicast", "members"]),
     ),
     item(
         "slaac",
         "an uplink configures itself: scapy as its router, addresses, lifetimes, duplicates, ways out, odd messages, a flood; the kernel pings; another Volley",
-        Work::Command(&["test", "--release", "-p", "volley", "--test", "slaac"]),
+        Work::Command(&["test", "--workspace", "--test", "slaac"]),
     ),
     item(
         "default-routers",
         "two routers on an uplink, both scapy's: one falls silent, traffic goes by the other and loses nothing, it comes back",
-        Work::Command(&[
-            "test",
-            "--release",
-            "-p",
-            "volley",
-            "--test",
-            "default_routers",
-        ]),
+        Work::Command(&["test", "--workspace", "--test", "default_routers"]),
     ),
     item(
         "lcp",
         "Linux control plane: LCP taps, services through them, everything both ways, overrun, resync, audit",
-        Work::Command(&["test", "--release", "-p", "volley", "--test", "lcp"]),
+        Work::Command(&["test", "--workspace", "--test", "lcp"]),
     ),
     item(
         "lcp-devices",
@@ -231,12 +202,12 @@ pub const ITEMS: [Item; 42] = [
     item(
         "full-table",
         "1M IPv4 and 250k IPv6 routes from the kernel in under 30 s, forwarding goes on, lcp audit empty",
-        Work::Call(|sitting| check(sitting, ("full_table", "through_the_kernel"))),
+        Work::Call(|sitting| measured(sitting, ("full_table", "through_the_kernel"))),
     ),
     item(
         "full-table-bgp",
         "the same by BGP: BIRD has it, FRR learns it and fills the kernel; forwarding goes on, lcp audit empty",
-        Work::Call(|sitting| check(sitting, ("full_table", "by_bgp_through_frr"))),
+        Work::Call(|sitting| measured(sitting, ("full_table", "by_bgp_through_frr"))),
     ),
     item(
         "replay-updates",
@@ -250,10 +221,21 @@ pub const ITEMS: [Item; 42] = [
     ),
 ];
 
-/// One test of the daemon against kernel peers. A test that prints a reason why it cannot run here is a skip.
-fn check(sitting: &Sitting<'_>, (file, name): Check) -> Outcome {
+/// One test of the daemon against kernel peers, as CI builds it.
+fn check(sitting: &Sitting<'_>, check: Check) -> Outcome {
+    ran(sitting, &["--workspace"], check)
+}
+
+/// As [`check`], for figures of a release build: its features are those of the release build of the daemon, not of the workspace.
+fn measured(sitting: &Sitting<'_>, check: Check) -> Outcome {
+    ran(sitting, &["--release", "-p", "volley"], check)
+}
+
+/// A test that prints a reason why it cannot run here is a skip.
+fn ran(sitting: &Sitting<'_>, build: &[&str], (file, name): Check) -> Outcome {
     let run = Program::cargo(sitting.home)
-        .args(["test", "--release", "--locked", "-p", "volley"])
+        .args(["test", "--locked"])
+        .args(build)
         .args(["--test", file, name, "--", "--nocapture"])
         // Only the tests of a full table and of differences from the kernel use these variables.
         .env("VOLLEY_FULL_TABLE", "1")

@@ -8,18 +8,10 @@ use xtask::measure::{self, Spread};
 use xtask::report::{Fail, Outcome, Pass};
 use xtask::sanitize;
 
-/// A test of the whole daemon, in a release build.
+/// A test of the whole daemon, as CI builds it.
 macro_rules! daemon {
     ($test:literal) => {
-        &[
-            "test",
-            "--release",
-            "-p",
-            "volley",
-            "--test",
-            "workers",
-            $test,
-        ]
+        &["test", "--workspace", "--test", "workers", $test]
     };
 }
 
@@ -62,12 +54,12 @@ pub const ITEMS: [Item; 21] = [
     item(
         "numa",
         "two memory nodes (QEMU): buffers lie on both, each worker takes those that are near",
-        Work::Command(&["test", "-p", "volley", "--test", "numa", "--", "--ignored"]),
+        Work::Command(&["test", "--workspace", "--test", "numa", "--", "--ignored"]),
     ),
     item(
         "software-rss",
         "one busy queue over many workers: the same packets, each flow in order, what is turned away is counted",
-        Work::Command(&["test", "--release", "-p", "volley", "--test", "spread"]),
+        Work::Command(&["test", "--workspace", "--test", "spread"]),
     ),
     item(
         "rss-symmetric",
@@ -77,7 +69,7 @@ pub const ITEMS: [Item; 21] = [
     item(
         "pipeline",
         "chosen nodes on chosen workers: the same packets; rings between workers on threads",
-        Work::Command(&["test", "-p", "volley-graph", "--test", "handoff"]),
+        Work::Command(&["test", "--workspace", "--test", "handoff"]),
     ),
     item(
         "loom",
@@ -97,7 +89,7 @@ pub const ITEMS: [Item; 21] = [
     item(
         "come-and-go",
         "workers added and removed step by step: nothing lost, totals whole",
-        Work::Command(&["test", "-p", "volley-daemon", "--lib", "workers::tests"]),
+        Work::Command(&["test", "--workspace", "--lib", "workers::tests"]),
     ),
     item(
         "show",
@@ -112,7 +104,7 @@ pub const ITEMS: [Item; 21] = [
     item(
         "stack-trace",
         "the stack of a stopped worker",
-        Work::Command(&["test", "-p", "volley-daemon", "--lib", "calls::tests"]),
+        Work::Command(&["test", "--workspace", "--lib", "calls::tests"]),
     ),
     item(
         "hand-over",
@@ -122,7 +114,7 @@ pub const ITEMS: [Item; 21] = [
     item(
         "contended-tool",
         "threads that write one line are found, those that do not are clean",
-        Work::Command(&["test", "-p", "house-experiments", "contended"]),
+        Work::Command(&["test", "--workspace", "--lib", "contended::"]),
     ),
     long(
         "contended-lines",

@@ -1,7 +1,7 @@
 //! The curves of a figure from the records of a run.
 
-use crate::figure::shape::{Curve, Pair, Shape, follows};
-use crate::figure::{Figure, Value};
+use crate::figure::shape::{Curve, Median, Pair, Shape, follows};
+use crate::figure::{Figure, Numbers, Value};
 use crate::level::Level;
 use crate::run::Run;
 use crate::stats::Summary;
@@ -94,6 +94,9 @@ fn percent(part: f64) -> String {
 
 /// Add the numbers of others, behind the last position of the figure.
 fn quote(all: &mut Vec<Series>, figure: &Figure) {
+    if figure.quoted.values.is_empty() {
+        return;
+    }
     let points = (figure.points)(Level::Full);
     let last = points.iter().map(|p| p.x).fold(0.0, f64::max);
     for (at, value) in figure.quoted.values.iter().enumerate() {
@@ -118,7 +121,7 @@ fn extend(all: &mut Vec<Series>, name: &str, cells: impl IntoIterator<Item = Cel
 }
 
 /// The cells at whose positions there are values.
-fn pairs(values: &[Value], series: &[Series]) -> Vec<Pair> {
+fn pairs(numbers: &Numbers, series: &[Series]) -> Vec<Pair> {
     let pair = |value: &Value| {
         let one = series.iter().find(|s| s.name == value.series)?;
         let cell = one.cells.iter().find(|c| c.label == value.label)?;
@@ -127,27 +130,31 @@ fn pairs(values: &[Value], series: &[Series]) -> Vec<Pair> {
             label: cell.label.clone(),
             measured: cell.summary.median,
             value: value.y,
+            is_limited: numbers.is_limited(value),
         })
     };
-    values.iter().filter_map(pair).collect()
+    numbers.values.iter().filter_map(pair).collect()
 }
 
 /// Whether the shape of the curves agrees with the paper, and with the values to compare with.
 pub fn judge(figure: &Figure, series: &[Series]) -> Shape {
+    let median = |cell: &Cell| Median {
+        x: cell.x,
+        label: cell.label.clone(),
+        y: cell.summary.median,
+    };
     let curve = |s: &Series| Curve {
         series: s.name.clone(),
-        points: s.cells.iter().map(|c| (c.x, c.summary.median)).collect(),
+        points: s.cells.iter().map(median).collect(),
     };
     let curves: Vec<Curve> = series.iter().map(curve).collect();
     let shape = (figure.judge)(&curves);
-    let published = pairs(figure.published.values, series);
+    let beside =
+        |numbers: &Numbers, words: &str| follows(&pairs(numbers, series), numbers.least, words);
     let others = [
-        (follows(&published, "the published numbers"), true),
+        (beside(&figure.published, "the published numbers"), true),
         (
-            follows(
-                &pairs(figure.compared.values, series),
-                "the values to compare with",
-            ),
+            beside(&figure.compared, "the values to compare with"),
             false,
         ),
     ];

@@ -53,12 +53,34 @@ pub struct Numbers {
     pub values: &'static [Value],
     /// Where they are from; empty without numbers.
     pub source: &'static str,
+    /// The rate of the line, by curve: values near it have no direction.
+    pub lines: &'static [(&'static str, f64)],
+    /// Measured medians below this number are all the same.
+    pub least: f64,
 }
+
+/// Part of the rate of a line from which a value is that of the line.
+const NEAR: f64 = 0.95;
+
+impl Numbers {
+    /// Whether a value is that of the line of its curve.
+    pub fn is_limited(&self, value: &Value) -> bool {
+        let of = |(series, line): &(&str, f64)| *series == value.series && value.y >= NEAR * line;
+        self.lines.iter().any(of)
+    }
+}
+
+/// Source of a fact whose numbers this tree does not have.
+pub const NOT_TRANSCRIBED: &str = "The paper's numbers are not transcribed.";
+/// Source of a fact whose numbers were searched.
+pub const NOT_FOUND: &str = "The paper's numbers were not found in a form that can be cited.";
 
 /// No numbers.
 pub const NONE: Numbers = Numbers {
     values: &[],
     source: "",
+    lines: &[],
+    least: 0.0,
 };
 
 /// The values of a short run, or all of them.
@@ -130,7 +152,20 @@ pub struct Figure {
     pub judge: fn(&[Curve]) -> Shape,
 }
 
+/// The paper of figures that no paper has.
+pub const NO_PAPER: &str = "Volley";
+
 impl Figure {
+    /// What the paper shows, with the source.
+    pub fn shown(&self) -> String {
+        let Fact { text, source } = self.fact;
+        let text = format!("{text} {source}");
+        match self.paper {
+            NO_PAPER => text.trim_end().to_owned(),
+            _ => format!("The paper: {}", text.trim_end()),
+        }
+    }
+
     /// Where the figure is in the paper: `figure 5`, `table 1`.
     pub fn place(&self) -> String {
         match self.number.starts_with("table") {

@@ -2,8 +2,8 @@
 
 use super::definition::{Axis, Fact, Figure, NONE, Numbers, Point, Scale, choose, linear, value};
 use super::moonroute;
-use super::shape::{Curve, Shape, falls_to, rises_by, unknown};
-use super::vpp::{DEMONSTRATION, PAPER, point};
+use super::shape::{Curve, Shape, falls_to, named, rises_by, unknown};
+use super::vpp::{self, DEMONSTRATION, PAPER, point};
 use crate::level::Level;
 
 const SIMULATED: &str = "volley bench under callgrind, level x86-64-v3, one route, all nodes but the source; no hardware counters are read. Simulated caches: 32 KiB each of instructions and data, 8 ways.";
@@ -15,17 +15,7 @@ fn by_vector_size(task: &str, level: Level) -> Vec<Point> {
         &[4, 64, 256],
         &[4, 8, 16, 32, 64, 128, 256, 512, 1024],
     );
-    let of = |(series, scenario): (&'static str, &str)| {
-        let at = |n: &u32| {
-            let args = format!("{task} --scenario {scenario} --vector-size {n} --buffers 2048");
-            point(series, f64::from(*n), &n.to_string(), args)
-        };
-        sizes.iter().map(at).collect::<Vec<_>>()
-    };
-    [("XC", "xc"), ("IPv4", "ip4"), ("MIX", "mix")]
-        .into_iter()
-        .flat_map(of)
-        .collect()
+    vpp::by_vector_size(task, sizes)
 }
 
 /// Figure 6b of the VPP paper: instructions.
@@ -61,11 +51,12 @@ pub const INSTRUCTIONS: Figure = Figure {
             value("MIX", "256", 1042.0),
         ],
         source: DEMONSTRATION,
+        ..NONE
     },
     compared: NONE,
     quoted: NONE,
     method: SIMULATED,
-    points: |level| by_vector_size("events", level),
+    points: |level| by_vector_size("events ", level),
     judge: |curves| falls_to(curves, 0.5),
 };
 
@@ -96,9 +87,10 @@ pub const PER_CYCLE: Figure = Figure {
             value("MIX", "256", 2.183),
         ],
         source: DEMONSTRATION,
+        ..NONE
     },
     method: "Instructions counted by callgrind, divided by cycles of the core that volley bench measures at the same level (x86-64-v3).",
-    points: |level| by_vector_size("ipc", level),
+    points: |level| by_vector_size("ipc ", level),
     judge: |curves| rises_by(curves, 1.0),
     ..INSTRUCTIONS
 };
@@ -130,6 +122,8 @@ pub const INSTRUCTION_MISSES: Figure = Figure {
             value("MIX", "256", 0.35),
         ],
         source: "the demonstration of figure 6b: its miss rates in percent of the instructions, times its instructions",
+        least: FEW,
+        ..NONE
     },
     judge: misses_fall,
     ..INSTRUCTIONS
@@ -140,7 +134,7 @@ const FEW: f64 = 0.05;
 
 /// Every curve falls, or has no misses to speak of.
 fn misses_fall(curves: &[Curve]) -> Shape {
-    let most = |c: &Curve| c.points.iter().map(|p| p.1).fold(0.0, f64::max);
+    let most = |c: &Curve| c.points.iter().map(|p| p.y).fold(0.0, f64::max);
     let (missing, falling): (Vec<Curve>, Vec<Curve>) =
         curves.iter().cloned().partition(|c| most(c) < FEW);
     if curves.is_empty() {
@@ -150,7 +144,7 @@ fn misses_fall(curves: &[Curve]) -> Shape {
     let few = match names.is_empty() {
         true => String::new(),
         false => format!(
-            " {} has less than {FEW} misses per packet at every size: its code fits the cache.",
+            " {}: less than {FEW} misses per packet at every size, so the code fits the cache.",
             names.join(", ")
         ),
     };
@@ -192,6 +186,8 @@ pub const TABLE: Figure = Figure {
             value("L2 misses", "262144", 0.70),
         ],
         source: "the authors' data (github.com/emmericp/MoonRoute-data, data-used-for-plots/lpmcache/data), networks /24 in use, hardware counters; L1 misses of all accesses",
+        least: FEW,
+        ..NONE
     },
     compared: NONE,
     quoted: NONE,
@@ -241,6 +237,8 @@ pub const BATCH: Figure = Figure {
             value("L2 misses", "256", 1.08),
         ],
         source: "the authors' data (github.com/emmericp/MoonRoute-data, data-used-for-plots/batchcache/data2), hardware counters",
+        least: FEW,
+        ..NONE
     },
     method: "volley bench under callgrind, level x86-64-v3, one route, 512 buffers that stay in L2, all nodes but the source. Simulated caches: 32 KiB of data, 1 MiB as L2; simulated branch prediction.",
     points: |level| {
@@ -251,13 +249,9 @@ pub const BATCH: Figure = Figure {
         };
         sizes.iter().map(at).collect()
     },
-    judge: |curves| {
-        let branches: Vec<Curve> = curves
-            .iter()
-            .filter(|c| c.series == "branch misses")
-            .cloned()
-            .collect();
-        falls_to(&branches, 0.5)
+    judge: |curves| match named(curves, "branch misses") {
+        Some(branches) => falls_to(std::slice::from_ref(branches), 0.5),
+        None => unknown(),
     },
     ..TABLE
 };
@@ -268,13 +262,11 @@ mod tests {
 
     #[test]
     fn code_that_fits_the_cache_is_not_called_a_disagreement() {
-        let curve = |name: &str, ys: [f64; 2]| Curve {
-            series: name.to_owned(),
-            points: vec![(4.0, ys[0]), (256.0, ys[1])],
-        };
+        let curve =
+            |name: &str, ys: [f64; 2]| Curve::at_positions(name, &[(4.0, ys[0]), (256.0, ys[1])]);
         let shape = misses_fall(&[curve("XC", [0.01, 0.02]), curve("MIX", [3.0, 0.4])]);
         assert_eq!(shape.agrees, Some(true));
-        assert!(shape.why.contains("XC has less than"), "{}", shape.why);
+        assert!(shape.why.contains("XC: less than"), "{}", shape.why);
         let shape = misses_fall(&[curve("XC", [0.0, 0.0])]);
         assert_eq!(shape.agrees, None);
         assert_eq!(misses_fall(&[curve("MIX", [1.0, 2.0])]).agrees, Some(false));

@@ -116,6 +116,10 @@ mod tests {
             assert!(figure.points_of(Level::Smoke).len() <= 2);
             for numbers in [figure.published, figure.compared] {
                 assert_eq!(numbers.values.is_empty(), numbers.source.is_empty());
+                for (series, _) in numbers.lines {
+                    let has_some = numbers.values.iter().any(|value| value.series == *series);
+                    assert!(has_some, "{}: line of {series}", figure.name);
+                }
             }
             let has_source = !figure.fact.source.is_empty();
             assert!(

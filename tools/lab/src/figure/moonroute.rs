@@ -1,11 +1,15 @@
 //! Figures of the MoonRoute paper.
 
-use super::definition::{Axis, Fact, Figure, NONE, Numbers, Point, Scale, choose, value};
+use super::definition::{
+    Axis, Fact, Figure, NONE, NOT_TRANSCRIBED, Numbers, Point, Scale, choose, value,
+};
 use super::shape::{Curve, Shape, falls_to, rises_by, rises_to_a_plateau, unknown};
 use crate::meter::SHARE;
 
 pub const PAPER: &str = "Gallenmüller, Emmerich, Schönberger, Raumer, Carle: Building Fast but Flexible Software Routers (ANCS 2017)";
-const NO_NUMBERS: &str = "The paper's numbers are not transcribed.";
+
+/// Rate of the line of the published numbers in Mpps: 10 Gbit/s with packets of 64 bytes.
+const LINE: &[(&str, f64)] = &[("IPv4", 14.88)];
 
 const MPPS: Axis = Axis {
     title: "Mpps",
@@ -47,10 +51,12 @@ pub const CLOCK: Figure = Figure {
             value("IPv4", "3200", 14.68),
         ],
         source: "the authors' data (github.com/emmericp/MoonRoute-data, cpu_freq_scaling_2/analysis/data_no_random), one destination, line rate 14.88 Mpps",
+        lines: LINE,
+        ..NONE
     },
     compared: NONE,
     quoted: NONE,
-    method: "Measured at each clock where the clock of the processor can be set (cpufreq; the section on the method says so); else derived: the rate is the clock divided by the cycles of the core per packet, source and loop included, at the clock that the core has. This assumes that cycles do not depend on the clock, which holds for packets and tables in a cache.",
+    method: "Measured at each clock that the processor can be set to (cpufreq; the section on the method states the clocks); else derived: the rate is the clock divided by the cycles of the core per packet, source and loop included, at the clock that the core has. This assumes that cycles do not depend on the clock, which holds for packets and tables in a cache.",
     points: |level| {
         let clocks: &[usize] = choose(level, &[1600, 2400, 3200], &[1600, 2000, 2400, 2800, 3200]);
         let at = |mhz: &usize| point(*mhz, format!("clock {mhz} --scenario ip4"));
@@ -82,6 +88,7 @@ pub const CORES: Figure = Figure {
     published: Numbers {
         values: &[value("IPv4", "1", 1.0), value("IPv4", "2", 1.95)],
         source: "the authors' data (github.com/emmericp/MoonRoute-data, core_scaling_test/analysis/data_2.0GHz), 2.0 GHz, divided by the rate of one core",
+        ..NONE
     },
     compared: NONE,
     quoted: NONE,
@@ -103,11 +110,14 @@ pub const CORES: Figure = Figure {
 const SCALES: f64 = 0.8;
 
 fn rises_with_cores(curves: &[Curve]) -> Shape {
-    let last = curves.iter().filter_map(|c| c.points.last()).next();
+    let last = curves.iter().find_map(|c| c.points.last());
     match last {
-        Some(&(cores, speedup)) if cores > 1.0 => Shape {
-            agrees: Some(speedup >= SCALES * cores),
-            why: format!("{cores} workers forward {speedup:.2} times as much as one."),
+        Some(last) if last.x > 1.0 => Shape {
+            agrees: Some(last.y >= SCALES * last.x),
+            why: format!(
+                "{} workers forward {:.2} times as much as one.",
+                last.x, last.y
+            ),
         },
         _ => unknown(),
     }
@@ -137,6 +147,8 @@ pub const TABLE: Figure = Figure {
             value("IPv4", "1048576", 14.20),
         ],
         source: "the authors' data (github.com/emmericp/MoonRoute-data, data-used-for-plots/lpm/data3.2GHz), networks /24 in use, 3.2 GHz, line rate 14.88 Mpps",
+        lines: LINE,
+        ..NONE
     },
     compared: NONE,
     quoted: NONE,
@@ -184,6 +196,7 @@ pub const BATCH: Figure = Figure {
             value("IPv4", "256", 10.35),
         ],
         source: "the authors' data (github.com/emmericp/MoonRoute-data, input_batching/analysis/data), 3.0 GHz, as many packets sent at once as received (2 for 1)",
+        ..NONE
     },
     compared: NONE,
     quoted: NONE,
@@ -218,12 +231,12 @@ pub const MODULES: Figure = Figure {
     parts: &[],
     fact: Fact {
         text: "The time of forwarding is divided among reception, lookup, change of the header and transmission.",
-        source: NO_NUMBERS,
+        source: NOT_TRANSCRIBED,
     },
     published: NONE,
     compared: NONE,
     quoted: NONE,
-    method: "Clocks of all nodes, of the source (pg-input: reception) and of the loop (worker-loop) of volley bench, 65,536 destinations over 130,000 routes: sums over all repetitions. The paper has a network card.",
+    method: "Clocks of all nodes, of the source (pg-input: reception) and of the loop (worker-loop) of volley bench, 65,536 destinations over 130,000 routes, all repetitions together. The paper has a network card.",
     points: |_| {
         let args = "--scenario ip4 --prefixes 130000 --destinations uniform";
         vec![point(0, args.to_owned())]
@@ -231,16 +244,17 @@ pub const MODULES: Figure = Figure {
     judge: largest_share,
 };
 
-/// Names the largest share. The paper's shares are not known here, so the shape is not judged.
+/// Names the module with the largest share. The paper's shares are not known here, so the shape is not judged.
 fn largest_share(curves: &[Curve]) -> Shape {
     let shares = curves.iter().flat_map(|c| &c.points);
-    let Some(largest) = shares.map(|p| p.1).max_by(f64::total_cmp) else {
+    let Some(largest) = shares.max_by(|a, b| a.y.total_cmp(&b.y)) else {
         return unknown();
     };
     Shape {
         agrees: None,
         why: format!(
-            "The largest share is {largest:.0} % of the cycles; there is no share of the paper to compare with."
+            "The largest share is that of {}, {:.0} % of the cycles; the shares of the paper are not known here.",
+            largest.label, largest.y
         ),
     }
 }
@@ -251,15 +265,22 @@ mod tests {
 
     #[test]
     fn workers_that_add_little_do_not_scale() {
-        let of = |points: &[(f64, f64)]| {
-            let curve = Curve {
-                series: "IPv4".to_owned(),
-                points: points.to_vec(),
-            };
-            rises_with_cores(&[curve]).agrees
-        };
+        let of =
+            |points: &[(f64, f64)]| rises_with_cores(&[Curve::at_positions("IPv4", points)]).agrees;
         assert_eq!(of(&[(1.0, 1.0), (2.0, 1.9)]), Some(true));
         assert_eq!(of(&[(1.0, 1.0), (2.0, 1.9), (4.0, 2.1)]), Some(false));
         assert_eq!(of(&[(1.0, 1.0)]), None);
+    }
+
+    #[test]
+    fn the_module_with_the_largest_share_is_named() {
+        let shape = largest_share(&[Curve::at_positions("IPv4", &[(0.0, 20.0), (1.0, 80.0)])]);
+        assert_eq!(shape.agrees, None);
+        assert!(
+            shape
+                .why
+                .starts_with("The largest share is that of 1, 80 % ")
+        );
+        assert_eq!(largest_share(&[]), unknown());
     }
 }

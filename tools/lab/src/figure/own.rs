@@ -1,7 +1,7 @@
 //! The table of docs/bench.md and of the README, which no paper has.
 
-use super::definition::{Axis, Fact, Figure, NONE, Point, Scale, linear};
-use super::shape::{Curve, Shape, unknown};
+use super::definition::{Axis, Fact, Figure, NO_PAPER, NONE, Point, Scale, linear};
+use super::shape::{Curve, Median, Shape, unknown};
 use crate::level::Level;
 
 /// Names of the rows, and their arguments.
@@ -54,7 +54,7 @@ const SHORT: usize = 5;
 /// The table.
 pub const TABLE: Figure = Figure {
     name: "volley-table",
-    paper: "Volley",
+    paper: NO_PAPER,
     number: "table of docs/bench.md",
     title: "Cycles of the graph by scenario",
     x: Axis {
@@ -66,7 +66,7 @@ pub const TABLE: Figure = Figure {
     parts: &[],
     fact: Fact {
         text: "No paper has this table: `cargo xtask bench --from` writes it into docs/bench.md and README.md.",
-        source: "Volley's own table.",
+        source: "The scenarios are Volley's.",
     },
     published: NONE,
     compared: NONE,
@@ -88,18 +88,19 @@ pub const TABLE: Figure = Figure {
     judge: cheapest,
 };
 
-/// States the lowest and the highest cost. No paper has this table, so no shape is judged.
+/// Names the scenarios with the lowest and the highest cost. No paper has this table, so no shape is judged.
 fn cheapest(curves: &[Curve]) -> Shape {
-    let all = || curves.iter().flat_map(|c| &c.points).map(|p| p.1);
-    let ends = all()
-        .min_by(f64::total_cmp)
-        .zip(all().max_by(f64::total_cmp));
-    let Some((least, most)) = ends else {
+    let mut all: Vec<&Median> = curves.iter().flat_map(|c| &c.points).collect();
+    all.sort_by(|a, b| a.y.total_cmp(&b.y));
+    let [least, .., most] = all[..] else {
         return unknown();
     };
     Shape {
         agrees: None,
-        why: format!("The scenarios cost {least:.1} to {most:.1} cycles per packet."),
+        why: format!(
+            "A packet costs least in `{}`, {:.1} cycles, and most in `{}`, {:.1} cycles.",
+            least.label, least.y, most.label, most.y
+        ),
     }
 }
 
@@ -116,5 +117,13 @@ mod tests {
                 .count()
         };
         assert_eq!([full(Level::Quick), full(Level::Full)], [0, 9]);
+    }
+
+    #[test]
+    fn the_ends_of_the_costs_are_named() {
+        let shape = cheapest(&[Curve::of("Volley", &[30.0, 9.0, 50.0])]);
+        let text = "A packet costs least in `1`, 9.0 cycles, and most in `2`, 50.0 cycles.";
+        assert_eq!((shape.agrees, shape.why.as_str()), (None, text));
+        assert_eq!(cheapest(&[Curve::of("Volley", &[9.0])]), unknown());
     }
 }

@@ -1,7 +1,7 @@
 //! The figure of the paper on the path-based packet batcher (PPB).
 
-use super::definition::{Axis, Fact, Figure, NONE, Point, Scale, choose};
-use super::shape::{Curve, Shape, falls_to};
+use super::definition::{Axis, Fact, Figure, NONE, NOT_TRANSCRIBED, Point, Scale, choose};
+use super::shape::{Curve, Shape, falls_to, named};
 
 const OFF: &str = "without the batcher";
 const ON: &str = "with the batcher";
@@ -43,7 +43,7 @@ pub const BATCH: Figure = Figure {
     parts: &[],
     fact: Fact {
         text: "Misses per packet become fewer with the batch size.",
-        source: "The paper's numbers are not transcribed.",
+        source: NOT_TRANSCRIBED,
     },
     published: NONE,
     compared: NONE,
@@ -80,18 +80,19 @@ pub const MISSES: Figure = Figure {
 
 /// Both curves fall; the sentence compares their ends.
 fn falls_with_the_batch(curves: &[Curve]) -> Shape {
-    let end = |name: &str| {
-        let curve = curves.iter().find(|c| c.series == name)?;
-        curve.points.last().copied()
-    };
     let shape = falls_to(curves, 0.9);
-    let (Some((batch, off)), Some((_, on))) = (end(OFF), end(ON)) else {
+    let both = named(curves, OFF).zip(named(curves, ON));
+    let ends = both.and_then(|(off, on)| {
+        let last = off.points.last()?;
+        Some((&last.label, last.y, on.at(last.x)?))
+    });
+    let Some((batch, off, on)) = ends else {
         return shape;
     };
     Shape {
         agrees: shape.agrees,
         why: format!(
-            "{} With {batch} packets, the batcher changes the cycles from {off:.1} to {on:.1}.",
+            "{} With {batch} packets of a batch, the batcher changes the cycles per packet from {off:.1} to {on:.1}.",
             shape.why
         ),
     }
@@ -103,14 +104,17 @@ mod tests {
 
     #[test]
     fn both_curves_must_fall_and_their_ends_are_compared() {
-        let curve = |series: &str, ys: [f64; 2]| Curve {
-            series: series.to_owned(),
-            points: vec![(1.0, ys[0]), (256.0, ys[1])],
+        let curve = |series: &str, ys: [f64; 2]| {
+            Curve::at_positions(series, &[(1.0, ys[0]), (256.0, ys[1])])
         };
         let good = falls_with_the_batch(&[curve(OFF, [300.0, 40.0]), curve(ON, [400.0, 35.0])]);
         assert_eq!(good.agrees, Some(true));
         assert!(good.why.contains("from 40.0 to 35.0"), "{}", good.why);
         let bad = falls_with_the_batch(&[curve(OFF, [300.0, 40.0]), curve(ON, [30.0, 35.0])]);
         assert_eq!(bad.agrees, Some(false));
+        // Ends at different batch sizes are not compared.
+        let shorter = Curve::at_positions(ON, &[(1.0, 90.0), (64.0, 30.0)]);
+        let shape = falls_with_the_batch(&[curve(OFF, [300.0, 40.0]), shorter]);
+        assert!(!shape.why.contains("the batcher changes"), "{}", shape.why);
     }
 }

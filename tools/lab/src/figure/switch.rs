@@ -1,11 +1,13 @@
 //! Figures of the benchmark of software switches, and the comparison of the VPP paper with DPDK's forwarding.
 
-use super::definition::{Axis, Fact, Figure, NONE, Numbers, Point, Scale, choose, linear, value};
-use super::shape::{Curve, Shape, falls_to, unknown};
+use super::definition::{
+    Axis, Fact, Figure, NONE, NOT_FOUND, Numbers, Point, Scale, choose, linear, value,
+};
+use super::shape::{Curve, Shape, falls_to, named, unknown};
 use super::vpp;
 use crate::level::Level;
 use crate::samples::TIME;
-use crate::switch::{ADAPTERS, Adapter, Spec, can_make_namespaces, guest_missing};
+use crate::switch::{ADAPTERS, Adapter, Spec, can_make_namespaces, guest_missing, refusal};
 use std::sync::LazyLock;
 
 const PAPER: &str = "Zhang, Linguaglossa, Gallo, Giaccone, Iannone, Roberts: Comparing the Performance of State-of-the-Art Software Switches for NFV (CoNEXT 2019)";
@@ -41,16 +43,28 @@ static NAMES: LazyLock<Vec<Names>> = LazyLock::new(|| {
     ADAPTERS.into_iter().map(of).collect()
 });
 
+/// Whether a switch can be measured by these arguments.
+fn fits(adapter: &Adapter, args: &str) -> bool {
+    Spec::of(args).is_ok_and(|spec| refusal(adapter, &spec).is_none())
+}
+
+/// Arguments for the ports of peers, the first that a peer can have are used.
+const PORTS: [&str; 4] = [
+    "",
+    "--physical veth",
+    "--ports veth",
+    "--physical veth --ports veth",
+];
+/// FRR decides the routes of the kernel's router, which is a peer: packets take the same path. Table 3 of MoonRoute has both.
+const SAME_PATH: &str = "frr-router";
+
 /// The adapters of other projects that this machine has and that can measure a scenario, with the arguments for their ports.
 fn peers(scenario: &str) -> Vec<(&'static Adapter, &'static Names, &'static str)> {
-    let ports = ["", "--physical veth", "--physical veth --ports veth"];
     let fitting = |(adapter, names): (&'static Adapter, &'static Names)| {
-        let fits = |more: &&str| {
-            let spec = Spec::of(&format!("{scenario} {more}"));
-            spec.is_ok_and(|spec| adapter.fits(&spec))
-        };
-        let more = ports.into_iter().find(fits)?;
-        (adapter.program.is_some() && adapter.missing().is_none()).then_some((adapter, names, more))
+        let mut ports = PORTS.into_iter();
+        let more = ports.find(|more| fits(adapter, &format!("{scenario} {more}")))?;
+        let is_other = adapter.program.is_some() && adapter.name != SAME_PATH;
+        (is_other && adapter.missing().is_none()).then_some((adapter, names, more))
     };
     let all = ADAPTERS.into_iter().zip(NAMES.iter());
     all.filter_map(fitting).collect()
@@ -62,8 +76,8 @@ fn with_peers(scenario: &str, ways: &[Way<'_>], level: Level) -> Vec<Point> {
     for (adapter, names, more) in peers(scenario) {
         let one = format!("{more} --peer {}", adapter.name);
         points.extend(by_size(scenario, &[(adapter.title, &one)], level));
-        if level.is_full() {
-            let both = format!("{one} --both");
+        let both = format!("{one} --both");
+        if level.is_full() && fits(adapter, &format!("{scenario} {both}")) {
             points.extend(by_size(scenario, &[(&names.both, &both)], level));
         }
     }
@@ -86,36 +100,46 @@ fn by_size(scenario: &str, ways: &[Way<'_>], level: Level) -> Vec<Point> {
 
 /// Names the medians of the smallest packets: which switch is faster depends on the processors, so no shape is judged.
 fn smallest(curves: &[Curve]) -> Shape {
-    let first = |c: &Curve| Some(format!("{}: {:.2}", c.series, c.points.first()?.1));
-    let texts: Vec<String> = curves.iter().filter_map(first).collect();
+    let smallest = |c: &Curve| Some(format!("{} {:.2}", c.series, c.at(0.0)?));
+    let texts: Vec<String> = curves.iter().filter_map(smallest).collect();
     match texts.is_empty() {
         true => unknown(),
         false => Shape {
             agrees: None,
-            why: format!("Gbit/s with 64 bytes: {}.", texts.join("; ")),
+            why: format!(
+                "Gbit/s with packets of {} bytes: {}.",
+                SIZES[0],
+                texts.join("; ")
+            ),
         },
     }
 }
 
-/// Larger packets give more bits, and never fewer.
+/// The largest packets give more bits than the smallest.
 fn rises_with_the_size(curves: &[Curve]) -> Shape {
     let shape = smallest(curves);
-    let long: Vec<&Curve> = curves.iter().filter(|c| c.points.len() > 1).collect();
-    if long.is_empty() {
+    let gains: Vec<(&str, f64)> = curves
+        .iter()
+        .filter_map(|c| Some((c.series.as_str(), c.gain()?)))
+        .collect();
+    if gains.is_empty() {
         return shape;
     }
-    let rises = long.iter().all(|c| c.gain().is_some_and(|gain| gain > 1.0));
-    Shape {
-        agrees: Some(rises),
-        why: format!(
-            "Throughput {} with the size of packets. {}",
-            if rises {
-                "rises"
-            } else {
-                "does not rise everywhere"
-            },
-            shape.why
+    let falling = gains.iter().filter(|(_, gain)| *gain <= 1.0);
+    let falling: Vec<&str> = falling.map(|(name, _)| *name).collect();
+    let rises = match falling.is_empty() {
+        true => "Throughput rises with the size of packets.".to_owned(),
+        false => format!(
+            "Throughput does not rise with the size of packets for: {}.",
+            falling.join("; ")
         ),
+    };
+    Shape {
+        agrees: Some(falling.is_empty()),
+        why: match shape == unknown() {
+            true => rises,
+            false => format!("{rises} {}", shape.why),
+        },
     }
 }
 
@@ -126,7 +150,7 @@ pub const P2P: Figure = Figure {
     number: "4",
     title: "Throughput between two physical ports (p2p)",
     x: Axis {
-        title: "bytes of a packet",
+        title: "bytes of a packet, with frame check sequence",
         scale: Scale::Names,
     },
     y: linear("Gbit/s on the wire"),
@@ -143,6 +167,8 @@ pub const P2P: Figure = Figure {
             value(MEMIF, "1024", 10.0),
         ],
         source: AUTHORS,
+        lines: &[(MEMIF, 10.0)],
+        ..NONE
     },
     compared: NONE,
     quoted: NONE,
@@ -179,6 +205,8 @@ pub const P2V: Figure = Figure {
             value(BOTH, "1024", 20.0),
         ],
         source: AUTHORS,
+        lines: &[(ONE, 10.0), (BOTH, 20.0)],
+        ..NONE
     },
     points: |level| {
         let mut ways = WAYS.to_vec();
@@ -203,6 +231,7 @@ pub const V2V: Figure = Figure {
             value(BOTH, "1024", 23.39),
         ],
         source: AUTHORS,
+        ..NONE
     },
     points: |level| with_peers("v2v", &WAYS, level),
     ..P2P
@@ -235,12 +264,19 @@ pub const LOOPBACK: Figure = Figure {
             value(BOTH, "5", 0.69),
         ],
         source: AUTHORS,
+        ..NONE
     },
     method: "The switch and each VNF are processes, a VNF in its own network namespace where the system allows it; packets have 64 bytes where the curve does not say otherwise. One curve has a VNF in a virtual machine (QEMU with an emulated processor; the bridge of its Linux kernel forwards between two virtio-net cards): it shows the function, its speed means nothing. All processes poll and share the processors of this machine, so levels mean little when there are fewer processors than processes.",
     points: chains,
-    judge: |curves| falls_to(curves, 0.9),
+    judge: chains_cost,
     ..P2P
 };
+
+/// Longer chains have less throughput. The virtual machine is emulated: its speed means nothing.
+fn chains_cost(curves: &[Curve]) -> Shape {
+    let real = curves.iter().filter(|c| c.series != GUEST);
+    falls_to(&real.cloned().collect::<Vec<Curve>>(), 0.9)
+}
 
 /// Curves of chains in a full run, beside those with 64 bytes.
 const SIZED: [Way<'static>; 4] = [
@@ -252,7 +288,7 @@ const SIZED: [Way<'static>; 4] = [
 
 /// Points by the length of the chain.
 fn chains(level: Level) -> Vec<Point> {
-    let lengths: &[u32] = choose(level, &[1, 3], &[1, 2, 3, 4, 5]);
+    let lengths: &'static [u32] = choose(level, &[1, 3], &[1, 2, 3, 4, 5]);
     let of = |series: &'static str, more: &str, lengths: &[u32]| -> Vec<Point> {
         let at = |n: &u32| Point {
             series,
@@ -267,9 +303,11 @@ fn chains(level: Level) -> Vec<Point> {
     let mut points: Vec<Point> = ways
         .flat_map(|(series, more)| of(series, more, lengths))
         .collect();
+    // In a short run, peers have the shortest chain.
+    let few = choose(level, &lengths[..1], lengths);
     for (adapter, names, more) in peers("loopback") {
         let one = format!("{more} --peer {}", adapter.name);
-        points.extend(of(adapter.title, &one, lengths));
+        points.extend(of(adapter.title, &one, few));
         if level.is_full() {
             points.extend(of(&names.both, &format!("{one} --both"), lengths));
         }
@@ -322,11 +360,7 @@ fn times(level: Level, load: &str) -> Vec<Point> {
 
 /// The median of a chain exceeds that of two ports.
 fn chains_take_longer(curves: &[Curve]) -> Shape {
-    let median = |name: &str| {
-        let curve = curves.iter().find(|c| c.series == name)?;
-        let half = curve.points.iter().find(|p| p.0 == 0.5)?;
-        Some(half.1)
-    };
+    let median = |name: &str| named(curves, name)?.at(0.5);
     match (median(TIMES[0].0), median(TIMES[1].0)) {
         (Some(ports), Some(chain)) => Shape {
             agrees: Some(chain > ports),
@@ -348,7 +382,7 @@ pub const RTT_10: Figure = Figure {
     metric: TIME,
     fact: Fact {
         text: "Times are longer through a chain of VNFs than between two ports, and increase with the load.",
-        source: "The paper's numbers were not found in a form that can be cited.",
+        source: NOT_FOUND,
     },
     published: NONE,
     method: "From the time at which a packet is due in the generator, through the switch, to its arrival at the sink of the same program, so one clock is read. Each quantile is the median over the quieter half of the trials. VNFs have virtio-user ports; a physical port is a memif port. R+ is the largest rate that came back in a trial before.",
@@ -387,10 +421,10 @@ pub const DPDK: Figure = Figure {
     },
     fact: Fact {
         text: "A cross-connect costs little more than DPDK's plain forwarding.",
-        source: "The paper's numbers were not found in a form that can be cited.",
+        source: NOT_FOUND,
     },
     published: NONE,
-    method: "Volley's patch and testpmd in io mode as processes between two memif ports, packets of 64 bytes in both directions; of two workers, each has one direction. The threads of the switch are pinned; the generator, this program, is not, and shares the processors with them, so levels mean little when there are fewer than four. testpmd is left out where it is not installed.",
+    method: "Volley's patch and testpmd in io mode as processes between two memif ports, packets of 64 bytes in both directions; of two workers, each has one direction. The threads of the switch are pinned, and the generator to a processor without a worker, if there is one; levels mean little when there are fewer than four processors. testpmd is left out where it is not installed.",
     points: |_| {
         let peer = |(series, peer): (&'static str, &'static str)| {
             let at = |(x, (label, allocation)): (usize, (&str, _))| Point {
@@ -413,11 +447,8 @@ pub const DPDK: Figure = Figure {
         both.into_iter().filter(here).flat_map(peer).collect()
     },
     judge: |curves| {
-        let second = |name: &str| {
-            let curve = curves.iter().find(|c| c.series == name)?;
-            Some(curve.points.get(1)?.1)
-        };
-        match (second("Volley"), second("DPDK testpmd")) {
+        let on_two_cores = |name: &str| named(curves, name)?.at(1.0);
+        match (on_two_cores("Volley"), on_two_cores("DPDK testpmd")) {
             (Some(ours), Some(theirs)) => Shape {
                 agrees: Some(ours >= 0.7 * theirs),
                 why: format!(
@@ -436,10 +467,8 @@ mod tests {
 
     #[test]
     fn a_chain_that_is_faster_than_two_ports_differs() {
-        let curve = |name: &str, median: f64| Curve {
-            series: name.to_owned(),
-            points: vec![(0.1, 1.0), (0.5, median)],
-        };
+        let curve =
+            |name: &str, median: f64| Curve::at_positions(name, &[(0.1, 1.0), (0.5, median)]);
         let of = |ports, chain| [curve("p2p", ports), curve("chain of 1", chain)];
         assert_eq!(chains_take_longer(&of(5.0, 9.0)).agrees, Some(true));
         assert_eq!(chains_take_longer(&of(9.0, 5.0)).agrees, Some(false));
@@ -448,10 +477,7 @@ mod tests {
 
     #[test]
     fn throughput_that_falls_with_the_size_differs() {
-        let curve = |ys: &[f64]| Curve {
-            series: "x".to_owned(),
-            points: ys.iter().enumerate().map(|(x, y)| (x as f64, *y)).collect(),
-        };
+        let curve = |ys: &[f64]| Curve::of("x", ys);
         assert_eq!(
             rises_with_the_size(&[curve(&[1.0, 3.0])]).agrees,
             Some(true)
@@ -462,5 +488,34 @@ mod tests {
         );
         assert_eq!(rises_with_the_size(&[curve(&[3.0])]).agrees, None);
         assert_eq!(rises_with_the_size(&[]).agrees, None);
+        // A curve whose smallest packets were not measured has no value of them.
+        let without = Curve::at_positions("y", &[(1.0, 2.0), (2.0, 3.0)]);
+        let shape = rises_with_the_size(&[without.clone()]);
+        assert_eq!(shape.why, "Throughput rises with the size of packets.");
+        let shape = rises_with_the_size(&[without, curve(&[3.0, 1.0])]);
+        assert_eq!(
+            shape.why,
+            "Throughput does not rise with the size of packets for: x. Gbit/s with packets of 64 bytes: x 3.00."
+        );
+    }
+
+    #[test]
+    fn an_emulated_machine_does_not_judge_chains() {
+        let chain = Curve::at_positions(ONE, &[(1.0, 4.0), (3.0, 1.5)]);
+        let guest = Curve::at_positions(GUEST, &[(1.0, 0.1)]);
+        assert_eq!(chains_cost(&[chain, guest.clone()]).agrees, Some(true));
+        assert_eq!(chains_cost(&[guest]).agrees, None);
+    }
+
+    #[test]
+    fn no_point_is_refused_by_its_switch() {
+        for figure in [P2P, P2V, V2V, LOOPBACK, RTT_50, DPDK] {
+            for point in (figure.points)(Level::Full) {
+                let spec = Spec::of(point.args.strip_prefix("switch ").unwrap());
+                let spec = spec.unwrap_or_else(|why| panic!("{}: {why}", point.args));
+                let adapter = ADAPTERS.into_iter().find(|a| a.name == spec.peer);
+                assert_eq!(refusal(adapter.unwrap(), &spec), None, "{}", point.args);
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::definition::{Axis, Fact, Figure, NONE, Numbers, Point, Scale, Value, linear, value};
 use super::moonroute::PAPER;
-use super::shape::{Curve, Shape, unknown};
+use super::shape::{Curve, Shape, named, unknown};
 use crate::switch::ADAPTERS;
 
 /// Curve of what is measured here, and of what others have published.
@@ -45,6 +45,7 @@ pub const ROUTERS: Figure = Figure {
             router("VPP (2018)", 9.09, 1.0, 2.6),
         ],
         source: "MoonRoute: the authors' data (github.com/emmericp/MoonRoute-data, cpu_freq_scaling_2/analysis/data_no_random), one destination, 2.0 GHz. RouteBricks (SOSP 2009), minimal forwarding: data-from-other-people of the same repository. VPP: github.com/ztz1989/software-switches.github.io, assets/js/demo2.js, IPv4",
+        ..NONE
     },
     method: "Volley: volley bench, packets of 64 bytes from memory, source and loop included, divided by the speed of the core. The others receive and transmit by network cards, which costs them cycles that Volley does not spend here.",
     points: |_| {
@@ -88,16 +89,16 @@ pub const HERE_ROUTERS: Figure = Figure {
         });
         here.collect()
     },
-    judge: |curves| beside(curves, "Mpps per GHz"),
+    judge: |curves| beside(curves, "Mpps per GHz of the time stamp counter"),
     ..ROUTERS
 };
 
 /// Names the rates: they depend on the machines, so no shape is judged.
 fn beside(curves: &[Curve], unit: &str) -> Shape {
     let values = |name: &str| -> Vec<String> {
-        let of = curves.iter().filter(|c| c.series == name);
+        let of = named(curves, name).into_iter();
         of.flat_map(|c| &c.points)
-            .map(|p| format!("{:.2}", p.1))
+            .map(|p| format!("{} {:.2}", p.label, p.y))
             .collect()
     };
     let (ours, others) = (values(HERE), values(OTHERS));
@@ -106,11 +107,11 @@ fn beside(curves: &[Curve], unit: &str) -> Shape {
     }
     let others = match others.is_empty() {
         true => String::new(),
-        false => format!("; published: {}", others.join(", ")),
+        false => format!(". Published: {}", others.join("; ")),
     };
     Shape {
         agrees: None,
-        why: format!("{unit}, measured here: {}{others}.", ours.join(", ")),
+        why: format!("In {unit}, measured here: {}{others}.", ours.join("; ")),
     }
 }
 
@@ -146,10 +147,11 @@ pub const TALK: Figure = Figure {
             value(MANY, "unroll", 55.3),
         ],
         source: "the talk, as the plugin of docs/tutorial/ip-in-ip has them",
+        ..NONE
     },
     compared: NONE,
     quoted: NONE,
-    method: "volley bench plugin with the plugin of the tutorial (docs/tutorial/ip-in-ip): 16,384 packets in circulation; lines from the lowest to the highest repetition. The library is built from the sources and named with --plugin, or is beside the program.",
+    method: "volley bench plugin with the plugin of the tutorial (docs/tutorial/ip-in-ip): 16,384 packets in circulation. The library is built from the sources and named with --plugin, or is beside the program.",
     points: |_| {
         let of = |(series, suffix): (&'static str, &str)| {
             let at = |(x, stage): (usize, &str)| Point {
@@ -168,16 +170,15 @@ pub const TALK: Figure = Figure {
 
 /// With one pair, the stage with prefetches costs less than the first two.
 fn prefetching_pays(curves: &[Curve]) -> Shape {
-    let one = curves.iter().find(|c| c.series == ONE);
-    let points = one.map(|c| &c.points[..]).unwrap_or_default();
-    let [first, second, third, ..] = points else {
+    let costs = named(curves, ONE).and_then(|one| Some([one.at(0.0)?, one.at(1.0)?, one.at(2.0)?]));
+    let Some([first, second, third]) = costs else {
         return unknown();
     };
+    let [one, vector, prefetch, ..] = STAGES;
     Shape {
-        agrees: Some(third.1 < second.1 && third.1 < first.1),
+        agrees: Some(third < second && third < first),
         why: format!(
-            "The first three stages cost {:.1}, {:.1} and {:.1} cycles.",
-            first.1, second.1, third.1
+            "With one pair of addresses, the node costs {first:.1} cycles in stage `{one}`, {second:.1} in `{vector}` and {third:.1} in `{prefetch}`."
         ),
     }
 }
@@ -201,6 +202,10 @@ mod tests {
         let bad = prefetching_pays(&[Curve::of(ONE, &[80.0, 20.0, 30.0])]);
         assert_eq!(bad.agrees, Some(false));
         assert_eq!(prefetching_pays(&[Curve::of(ONE, &[80.0])]).agrees, None);
+        // Without the first stage, later ones do not take its place.
+        let later = [(1.0, 80.0), (2.0, 30.0), (3.0, 90.0)];
+        let later = Curve::at_positions(ONE, &later);
+        assert_eq!(prefetching_pays(&[later]).agrees, None);
     }
 
     #[test]
@@ -212,7 +217,7 @@ mod tests {
         assert_eq!(shape.agrees, None);
         assert_eq!(
             shape.why,
-            "Mpps, measured here: 9.00; published: 4.50, 1.00."
+            "In Mpps, measured here: 0 9.00. Published: 0 4.50; 1 1.00."
         );
     }
 }

@@ -48,10 +48,7 @@ pub fn big_tables(home: &Home) -> (Vec<String>, &'static str) {
             ];
             (words.to_vec(), "real tables (RIPE RIS, 11 May 2026)")
         }
-        _ => (
-            vec!["--prefixes".into(), "full".into()],
-            "synthetic tables",
-        ),
+        _ => (vec!["--prefixes".into(), "full".into()], "synthetic tables"),
     }
 }
 

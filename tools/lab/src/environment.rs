@@ -2,8 +2,8 @@
 
 use crate::clock;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// Largest file of /proc that is read.
 const MOST: u64 = 1 << 20;
@@ -13,7 +13,7 @@ const MOST: u64 = 1 << 20;
 pub struct Environment {
     /// Version of Volley.
     pub version: String,
-    /// Commit of the current folder, `-dirty` with changes; empty outside a repository.
+    /// Commit of the current folder, `-dirty` with changes; empty if that is no checkout of Volley.
     pub git: String,
     /// Whether the program was built with debug assertions, which makes it slow.
     pub debug_build: bool,
@@ -63,16 +63,29 @@ fn clocks(processor: Option<usize>) -> String {
     }
 }
 
-fn git() -> String {
+/// A file by which a checkout of Volley is recognised, from its root.
+const OURS: &str = "tools/lab/Cargo.toml";
+
+/// Output of a command of git in a folder; none if it fails.
+fn git_in(folder: &Path, words: &[&str]) -> Option<String> {
     let run = Command::new("git")
-        .args(["describe", "--always", "--dirty", "--abbrev=12"])
-        .output();
-    match run {
-        Ok(output) if output.status.success() => {
-            String::from_utf8_lossy(&output.stdout).trim().to_owned()
-        }
-        _ => String::new(),
-    }
+        .arg("-C")
+        .arg(folder)
+        .args(words)
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
+    let text = String::from_utf8_lossy(&run.stdout);
+    run.status.success().then(|| text.trim().to_owned())
+}
+
+/// The commit of a folder of a checkout of Volley. Another repository says nothing about this program.
+fn git(folder: &Path) -> String {
+    let root = git_in(folder, &["rev-parse", "--show-toplevel"]).map(PathBuf::from);
+    let is_ours = root.is_some_and(|root| root.join(OURS).is_file());
+    let describe = ["describe", "--always", "--dirty", "--abbrev=12"];
+    let commit = is_ours.then(|| git_in(folder, &describe)).flatten();
+    commit.unwrap_or_default()
 }
 
 impl Environment {
@@ -85,7 +98,7 @@ impl Environment {
         let pages = memory.lines().filter(|line| line.contains("Huge"));
         Environment {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            git: git(),
+            git: git(Path::new(".")),
             debug_build: cfg!(debug_assertions),
             processor: field(&cpu, "model name"),
             processors: std::thread::available_parallelism().map_or(1, usize::from),
@@ -111,6 +124,33 @@ mod tests {
         assert_eq!(field(text, "model name"), "A: B");
         assert_eq!(field(text, "flags"), "fpu avx2");
         assert_eq!(field(text, "none"), "");
+    }
+
+    #[test]
+    fn the_commit_of_another_repository_is_not_that_of_the_program() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path();
+        assert_eq!(git(folder), "");
+        let commit = [
+            "-c",
+            "user.name=t",
+            "-c",
+            "user.email=t@t",
+            "commit",
+            "-qm",
+            "x",
+            "--allow-empty",
+        ];
+        let made = git_in(folder, &["init", "-q"]).and_then(|_| git_in(folder, &commit));
+        if made.is_none() {
+            eprintln!("skipped: no git");
+            return;
+        }
+        assert_eq!(git(folder), "");
+        let file = folder.join(OURS);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, "").unwrap();
+        assert!(!git(folder).is_empty());
     }
 
     #[test]

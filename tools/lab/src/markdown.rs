@@ -4,12 +4,11 @@ use crate::error::LabError;
 use crate::method;
 use crate::plot;
 use crate::points;
-use crate::report::{Part, parts, peers, shapes};
+use crate::report::{Part, in_cell, parts, peers, shapes, store};
 use crate::run::Run;
-use crate::stats::Summary;
+use crate::stats::{Summary, shown};
 use crate::use_cases;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Most bytes of all files together.
@@ -37,12 +36,7 @@ pub fn write(run: &Run, dir: &Path) -> Result<PathBuf, LabError> {
         return Err(LabError::file(dir, why));
     }
     std::fs::create_dir_all(dir).map_err(|e| LabError::file(dir, e))?;
-    for (name, text) in files {
-        let path = dir.join(name);
-        let file = volley_file::create(&path);
-        let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
-        written.map_err(|e| LabError::file(&path, e))?;
-    }
+    store(dir, files)?;
     Ok(dir.join(PAGE))
 }
 
@@ -72,13 +66,12 @@ fn section(text: &mut String, part: &Part) {
     let figure = part.figure;
     let _ = writeln!(
         text,
-        "\n## {}: {}\n\n{}, {}. The paper: {} {}\n",
+        "\n## {}: {}\n\n{}, {}. {}\n",
         figure.name,
         figure.title,
         figure.paper,
         figure.place(),
-        figure.fact.text,
-        figure.fact.source
+        figure.shown()
     );
     for why in &part.reasons {
         let _ = writeln!(text, "{why}\n");
@@ -104,8 +97,9 @@ fn section(text: &mut String, part: &Part) {
     for (name, cell) in part.cells() {
         let _ = writeln!(
             text,
-            "| {name} | {} | {} |",
-            cell.label,
+            "| {} | {} | {} |",
+            in_cell(name),
+            in_cell(&cell.label),
             median(&cell.summary)
         );
     }
@@ -114,12 +108,12 @@ fn section(text: &mut String, part: &Part) {
 /// Median, with mean and range where there are several samples.
 fn median(s: &Summary) -> String {
     match s.count {
-        0 => format!("{:.2} (published)", s.median),
-        1 => format!("{:.2}", s.median),
-        _ => format!(
-            "{:.2} (mean {:.2}, {:.2} to {:.2})",
-            s.median, s.mean, s.min, s.max
-        ),
+        0 => format!("{} (published)", shown(s.median)),
+        1 => shown(s.median),
+        _ => {
+            let [median, mean, min, max] = [s.median, s.mean, s.min, s.max].map(shown);
+            format!("{median} (mean {mean}, {min} to {max})")
+        }
     }
 }
 
@@ -147,5 +141,6 @@ mod tests {
             run.figures().len() + 2
         );
         assert!(text.contains("| MoonRoute | 4.66 (published) |"), "{text}");
+        assert!(text.contains("Volley, table of docs/bench.md. No paper has this table: "));
     }
 }

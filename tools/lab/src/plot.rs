@@ -9,12 +9,17 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-const SIZE: (u32, u32) = (760, 440);
+const WIDTH: u32 = 760;
+/// Height of the axes with labels in one line below them.
+const HEIGHT: i32 = 408;
 /// Height below the plot, for the labels and the title of the axis.
 const FOOT: i32 = 54;
-/// Height with names from top to bottom, which more than [`FEW`] names need.
-const TALL_FOOT: i32 = 132;
-const FEW: usize = 6;
+/// Height of the title of the axis, with its distance from names that are written from bottom to top.
+const TITLE: i32 = 36;
+/// Width beside the plot.
+const SIDES: i32 = 100;
+/// Width of a letter of a name below the axis.
+const LETTER: i32 = 7;
 /// Height of the first row with the names of the curves.
 const LEGEND: i32 = 28;
 /// Height of a further row.
@@ -50,25 +55,27 @@ pub fn svg(figure: &Figure, series: &[Series]) -> Result<String, LabError> {
     };
     let cells: Vec<&Cell> = series.iter().flat_map(|s| &s.cells).collect();
     // Values at positions that were not measured are not drawn.
-    let is_drawn = |v: &&Value| {
-        let of = series.iter().filter(|s| s.name == v.series);
-        of.flat_map(|s| &s.cells).any(|c| c.label == v.label)
-    };
     let values = figure.compared.values.iter().chain(figure.published.values);
-    let values = values.filter(is_drawn).map(|v| v.y);
+    let values = values.filter(|v| is_drawn(v, series)).map(|v| v.y);
     let tops = cells.iter().map(|c| c.summary.max).chain(values);
     let top = tops.fold(0.0, f64::max);
     let ends = cells.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), c| {
         (a.min(c.x), b.max(c.x))
     });
-    if cells.is_empty() || top <= 0.0 {
+    if cells.is_empty() {
         return Err(bad("nothing was measured".to_owned()));
     }
+    // All medians may be 0: misses of a cache that the code fits.
+    let top = if top > 0.0 { top } else { 1.0 };
     let mut text = String::new();
-    let area = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
     let entries = entries(figure, series);
-    let last = legend_places(&entries).last().map_or(0, |(_, y)| *y);
-    let (head, body) = area.split_vertically(last + LEGEND / 2);
+    let head = legend_places(&entries).last().map_or(0, |(_, y)| *y) + LEGEND / 2;
+    let foot = foot(&names(figure, series));
+    // The legend and the names have as much place as they need: the plot stays as large.
+    let height = head + HEIGHT + foot - FOOT;
+    let size = (WIDTH, height.unsigned_abs());
+    let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
+    let (head, body) = area.split_vertically(head);
     let drawn = legend(&head, &entries).and_then(|()| match figure.x.scale {
         _ if figure.is_distribution() => distribution(&body, figure, series),
         Scale::Log2 => {
@@ -91,6 +98,22 @@ pub fn svg(figure: &Figure, series: &[Series]) -> Result<String, LabError> {
     Ok(text)
 }
 
+/// Whether a value is at a position that was measured; others are not drawn.
+fn is_drawn(value: &Value, series: &[Series]) -> bool {
+    let of = series.iter().filter(|s| s.name == value.series);
+    of.flat_map(|s| &s.cells).any(|c| c.label == value.label)
+}
+
+/// The colour of a curve: those of the second round are lighter.
+fn colour(number: usize) -> RGBColor {
+    let RGBColor(red, green, blue) = COLOURS[number % COLOURS.len()];
+    let lighter = |part: u8| part + (255 - part) / 2;
+    match number / COLOURS.len() {
+        0 => RGBColor(red, green, blue),
+        _ => RGBColor(lighter(red), lighter(green), lighter(blue)),
+    }
+}
+
 fn words(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
@@ -104,15 +127,15 @@ enum Mark {
 
 /// Names of the curves and of the values, with their marks.
 fn entries(figure: &Figure, series: &[Series]) -> Vec<(String, Mark)> {
-    let colours = COLOURS.iter().cycle();
-    let curves = series.iter().zip(colours);
+    let curves = series.iter().enumerate();
     let mut all: Vec<(String, Mark)> = curves
-        .map(|(one, colour)| (one.name.clone(), Mark::Bar(*colour)))
+        .map(|(at, one)| (one.name.clone(), Mark::Bar(colour(at))))
         .collect();
-    if !figure.published.values.is_empty() {
+    let are_drawn = |values: &[Value]| values.iter().any(|value| is_drawn(value, series));
+    if are_drawn(figure.published.values) {
         all.push(("published".to_owned(), Mark::Ring));
     }
-    if !figure.compared.values.is_empty() {
+    if are_drawn(figure.compared.values) {
         all.push(("to compare with".to_owned(), Mark::Cross));
     }
     all
@@ -123,7 +146,7 @@ fn legend_places(entries: &[(String, Mark)]) -> Vec<(i32, i32)> {
     let (left, mut x, mut y) = (60, 60, LEGEND / 2 + 4);
     let place = |(name, _): &(String, Mark)| {
         let width = 50 + 8 * name.chars().count() as i32;
-        if x > left && x + width > SIZE.0 as i32 {
+        if x > left && x + width > WIDTH as i32 {
             (x, y) = (left, y + ROW);
         }
         let at = (x, y);
@@ -164,13 +187,9 @@ where
     R: AsRangedCoord<CoordDescType = X, Value = f64>,
 {
     let names = names(figure, series);
-    let foot = match names.len() > FEW {
-        true => TALL_FOOT,
-        false => FOOT,
-    };
     let mut chart = ChartBuilder::on(area)
         .margin(12)
-        .x_label_area_size(foot)
+        .x_label_area_size(foot(&names))
         .y_label_area_size(64)
         .build_cartesian_2d(x, 0.0..top * 1.06)
         .map_err(words)?;
@@ -194,10 +213,10 @@ where
     let base = area.get_base_pixel();
     for (x, name) in &names {
         let (x, y) = chart.backend_coord(&(*x, 0.0));
-        draw_name(area, name, (x - base.0, y - base.1 + 8), names.len() > FEW)?;
+        draw_name(area, name, (x - base.0, y - base.1 + 8), !fit(&names))?;
     }
     for (at, one) in series.iter().enumerate() {
-        let colour = COLOURS[at % COLOURS.len()];
+        let colour = colour(at);
         let width = BARS / series.len() as f64;
         let shift = match figure.x.scale {
             Scale::Names => (at as f64 + 0.5) * width - BARS / 2.0,
@@ -221,7 +240,9 @@ fn distribution(area: &Area<'_>, figure: &Figure, series: &[Series]) -> Result<(
             .flat_map(|s| &s.cells)
             .map(|c| c.summary.median)
     };
-    let least = times().filter(|t| *t > 0.0).fold(f64::INFINITY, f64::min);
+    let least = times().filter(|t| *t > 0.0).min_by(f64::total_cmp);
+    // The logarithmic scale has no 0: times that all are 0 leave the plot empty.
+    let least = least.unwrap_or(1.0);
     let most = times().fold(least, f64::max);
     let across = (least * 0.8..most * 1.25).log_scale();
     let mut chart = ChartBuilder::on(area)
@@ -241,7 +262,8 @@ fn distribution(area: &Area<'_>, figure: &Figure, series: &[Series]) -> Result<(
         .y_label_formatter(&number)
         .draw()
         .map_err(words)?;
-    for (one, colour) in series.iter().zip(COLOURS.iter().cycle()) {
+    for (at, one) in series.iter().enumerate() {
+        let colour = colour(at);
         let cells = one.cells.iter().filter(|c| c.summary.median > 0.0);
         let places = cells.map(|c| (c.summary.median, c.x));
         let line = LineSeries::new(places.clone(), colour.stroke_width(2));
@@ -350,6 +372,25 @@ fn names(figure: &Figure, series: &[Series]) -> Vec<(f64, String)> {
     names
 }
 
+/// Width of the longest name.
+fn longest(names: &[(f64, String)]) -> i32 {
+    let letters = names.iter().map(|(_, name)| name.chars().count() as i32);
+    letters.max().unwrap_or(0) * LETTER
+}
+
+/// Whether the names fit beside each other.
+fn fit(names: &[(f64, String)]) -> bool {
+    longest(names) * names.len() as i32 <= WIDTH as i32 - SIDES
+}
+
+/// Height below the plot: names that do not fit beside each other are written from bottom to top.
+fn foot(names: &[(f64, String)]) -> i32 {
+    match fit(names) {
+        true => FOOT,
+        false => longest(names) + TITLE,
+    }
+}
+
 /// A name below the axis, from bottom to top if it is upright.
 fn draw_name(area: &Area<'_>, name: &str, at: (i32, i32), upright: bool) -> Result<(), String> {
     let font = ("sans-serif", 13).into_font();
@@ -371,10 +412,57 @@ mod tests {
         let places = legend_places(&names);
         let width = 50 + 8 * 22;
         assert!(
-            places.iter().all(|(x, _)| x + width <= SIZE.0 as i32),
+            places.iter().all(|(x, _)| x + width <= WIDTH as i32),
             "{places:?}"
         );
         let rows: std::collections::BTreeSet<i32> = places.iter().map(|p| p.1).collect();
         assert_eq!(rows.len(), 2, "{places:?}");
+    }
+
+    #[test]
+    fn names_below_the_axis_have_room() {
+        let of = |names: &[&str]| -> Vec<(f64, String)> {
+            names.iter().map(|name| (0.0, (*name).to_owned())).collect()
+        };
+        let few = of(&["64", "256", "1024"]);
+        assert!(fit(&few) && foot(&few) == FOOT);
+        let long = "ip4, full table, packet by packet";
+        let names = of(&[long; 4]);
+        assert!(!fit(&names));
+        assert!(
+            foot(&names) >= LETTER * long.len() as i32 + 20,
+            "{}",
+            foot(&names)
+        );
+        assert_eq!(foot(&[]), FOOT);
+    }
+
+    #[test]
+    fn curves_have_their_own_colours() {
+        let all: std::collections::BTreeSet<(u8, u8, u8)> = (0..2 * COLOURS.len())
+            .map(colour)
+            .map(|RGBColor(red, green, blue)| (red, green, blue))
+            .collect();
+        assert_eq!(all.len(), 2 * COLOURS.len());
+    }
+
+    #[test]
+    fn medians_of_0_are_drawn() {
+        let series = |figure: &Figure, x: f64| Series {
+            name: (figure.points)(crate::level::Level::Quick)[0]
+                .series
+                .to_owned(),
+            cells: vec![Cell {
+                x,
+                label: "9".to_owned(),
+                summary: crate::stats::Summary::of(&[0.0, 0.0]).unwrap(),
+            }],
+        };
+        for name in ["ppb-5-misses", "switch-rtt-10", "vpp-9"] {
+            let figure = crate::figure::find(name).unwrap();
+            let plot = svg(figure, &[series(figure, 0.5)]).unwrap();
+            assert!(plot.contains("</svg>"), "{plot}");
+            assert!(svg(figure, &[]).is_err());
+        }
     }
 }

@@ -5,7 +5,6 @@ use crate::switch::dependent;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use volley_bench::Spread;
 
 /// File name of the library.
 const LIBRARY: &str = "libip_in_ip.so";
@@ -20,7 +19,7 @@ struct Report {
 
 #[derive(Deserialize)]
 struct Row {
-    clocks: Spread,
+    clock_samples: Vec<f64>,
 }
 
 /// The library that was named, or one beside this program.
@@ -35,7 +34,7 @@ fn library(named: Option<&Path>, program: &Path) -> Result<PathBuf, String> {
     })
 }
 
-/// Cycles of the node of a scenario: the lowest repetition, the median, the highest.
+/// Cycles of the node of a scenario per packet, of each repetition.
 ///
 /// # Errors
 /// If the library cannot be used.
@@ -59,10 +58,12 @@ pub fn measure(named: Option<&Path>, scenario: &str, length: Length) -> Result<S
 
 fn clocks(text: &str) -> Result<Samples, String> {
     let report: Report = serde_json::from_str(text).map_err(|e| format!("the benchmark: {e}"))?;
-    let row = report.rows.first().ok_or("the benchmark printed no row")?;
-    let Spread { min, median, max } = row.clocks;
-    let all = vec![min, median, max];
-    Ok(Samples::from([("clocks".to_owned(), all)]))
+    let row = report.rows.into_iter().next();
+    let row = row.ok_or("the benchmark printed no row")?;
+    match row.clock_samples.is_empty() {
+        true => Err("other programs used the core all the time".to_owned()),
+        false => Ok(Samples::from([("clocks".to_owned(), row.clock_samples)])),
+    }
 }
 
 #[cfg(test)]
@@ -71,10 +72,11 @@ mod tests {
 
     #[test]
     fn the_clocks_of_a_row() {
-        let text =
-            r#"{"plugin":"x","rows":[{"clocks":{"min":1.0,"median":2.0,"max":4.5},"node":"n"}]}"#;
-        assert_eq!(clocks(text).unwrap()["clocks"], [1.0, 2.0, 4.5]);
-        assert!(clocks(r#"{"rows":[]}"#).is_err());
+        let text = r#"{"plugin":"x","rows":[{"clock_samples":[1.0,4.5,2.0,2.5],"node":"n"}]}"#;
+        assert_eq!(clocks(text).unwrap()["clocks"], [1.0, 4.5, 2.0, 2.5]);
+        for bad in [r#"{"rows":[]}"#, r#"{"rows":[{"clock_samples":[]}]}"#] {
+            assert!(clocks(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

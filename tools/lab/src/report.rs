@@ -3,15 +3,18 @@
 use crate::error::LabError;
 use crate::figure::shape::Shape;
 use crate::figure::{Figure, Scale, skipped_peers};
+use crate::level::Level;
 use crate::method;
 use crate::plot;
 use crate::points;
 use crate::run::Run;
 use crate::series::{self, Series};
+use crate::stats::shown;
 use crate::use_cases;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::path::Path;
 
 const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
@@ -55,14 +58,23 @@ pub fn write(run: &Run) -> Result<(), LabError> {
     let json: Vec<Json<'_>> = parts.iter().map(json).collect();
     let json = serde_json::to_string_pretty(&json);
     let json = json.map_err(|e| LabError::file(&run.dir.join("report.json"), e))?;
-    for (name, text) in [
+    let files = [
         ("report.html", html(run, &parts)?),
         ("report.md", markdown(run, &parts)),
         ("report.csv", csv(&parts)),
         ("report.json", json),
         (points::FILE, points::json(run)?),
-    ] {
-        let path = run.dir.join(name);
+    ];
+    store(&run.dir, files)
+}
+
+/// Write files with these names into a folder.
+pub(crate) fn store(
+    dir: &Path,
+    files: impl IntoIterator<Item = (impl AsRef<Path>, String)>,
+) -> Result<(), LabError> {
+    for (name, text) in files {
+        let path = dir.join(name);
         let file = volley_file::create(&path);
         let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
         written.map_err(|e| LabError::file(&path, e))?;
@@ -77,7 +89,13 @@ pub(crate) fn parts(run: &Run) -> Vec<Part> {
 
 fn part(run: &Run, figure: &'static Figure) -> Part {
     let series = series::of(run, figure);
-    let shape = series::judge(figure, &series);
+    let shape = match run.plan.level {
+        Level::Smoke => Shape {
+            agrees: None,
+            why: "A smoke run judges no shape: its values mean nothing.".to_owned(),
+        },
+        _ => series::judge(figure, &series),
+    };
     Part {
         figure,
         series,
@@ -147,7 +165,7 @@ impl Part {
     pub fn caption(&self) -> String {
         let figure = self.figure;
         let dots = match (figure.is_by_node(), figure.x.scale) {
-            (true, _) => "Bars: sums over the repetitions.",
+            (true, _) => "Bars: all repetitions together.",
             _ if figure.is_distribution() => "Points: medians of a quantile over the trials.",
             (_, Scale::Names) => "Bars: medians; lines: from the lowest to the highest repetition.",
             _ => "Points: medians; vertical lines: from the lowest to the highest repetition.",
@@ -263,13 +281,12 @@ fn section(page: &mut String, part: &Part) -> Result<(), LabError> {
     let figure = part.figure;
     let _ = writeln!(
         page,
-        "<section id=\"{}\">\n<h2>{}</h2>\n<p class=\"paper\">{}, {}</p>\n<p>The paper: {} {}</p>",
+        "<section id=\"{}\">\n<h2>{}</h2>\n<p class=\"paper\">{}, {}</p>\n<p>{}</p>",
         figure.name,
         escape(figure.title),
         escape(figure.paper),
         figure.place(),
-        escape(figure.fact.text),
-        escape(figure.fact.source)
+        escape(&figure.shown())
     );
     for why in &part.reasons {
         let _ = writeln!(page, "<p class=\"missing\">{}</p>", escape(why));
@@ -294,17 +311,14 @@ fn section(page: &mut String, part: &Part) -> Result<(), LabError> {
     for (name, cell) in part.cells() {
         let s = &cell.summary;
         let interval = s.interval.map_or("none".to_owned(), |i| {
-            format!("{:.2} to {:.2}", i.low, i.high)
+            format!("{} to {}", shown(i.low), shown(i.high))
         });
+        let [median, mean, min, max] = [s.median, s.mean, s.min, s.max].map(shown);
         let _ = writeln!(
             page,
-            "<tr><td>{}</td><td>{}</td><td>{:.2}</td><td>{:.2}</td><td>{:.2}</td><td>{:.2}</td><td>{interval}</td><td>{}</td></tr>",
+            "<tr><td>{}</td><td>{}</td><td>{median}</td><td>{mean}</td><td>{min}</td><td>{max}</td><td>{interval}</td><td>{}</td></tr>",
             escape(name),
             escape(&cell.label),
-            s.median,
-            s.mean,
-            s.min,
-            s.max,
             samples(s.count)
         );
     }
@@ -322,16 +336,25 @@ fn samples(count: usize) -> String {
 
 fn markdown(run: &Run, parts: &[Part]) -> String {
     let paragraphs = method::paragraphs(run).join("\n\n");
-    let mut text = format!("# Volley lab\n\n{paragraphs}\n\n{}", shapes(parts));
+    let mut text = format!(
+        "# Volley lab, {} run\n\n{paragraphs}\n\n{}",
+        run.plan.level.name(),
+        shapes(parts)
+    );
     if parts.iter().any(|part| !part.reasons.is_empty()) {
         text += "\n| figure | not measured |\n|---|---|\n";
     }
     for part in parts {
         for why in &part.reasons {
-            let _ = writeln!(text, "| {} | {why} |", part.figure.name);
+            let _ = writeln!(text, "| {} | {} |", part.figure.name, in_cell(why));
         }
     }
     text + "\n" + &use_cases::markdown(run) + "\n" + &peers()
+}
+
+/// A text for a cell of a table in Markdown.
+pub(crate) fn in_cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
 }
 
 /// The table of shapes as Markdown.
@@ -344,7 +367,7 @@ pub(crate) fn shapes(parts: &[Part]) -> String {
             part.figure.name,
             part.figure.title,
             part.verdict(),
-            part.shape.why
+            in_cell(&part.shape.why)
         );
     }
     text
@@ -354,9 +377,17 @@ pub(crate) fn shapes(parts: &[Part]) -> String {
 pub(crate) fn peers() -> String {
     let mut text = "| skipped peer | reason |\n|---|---|\n".to_owned();
     for (peer, why) in skipped_peers() {
-        let _ = writeln!(text, "| {peer} | {why} |");
+        let _ = writeln!(text, "| {peer} | {} |", in_cell(&why));
     }
     text
+}
+
+/// A field of a CSV file (RFC 4180).
+fn field(text: &str) -> String {
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    }
 }
 
 fn csv(parts: &[Part]) -> String {
@@ -366,11 +397,12 @@ fn csv(parts: &[Part]) -> String {
             let s = &cell.summary;
             let _ = writeln!(
                 text,
-                "{},{name},{},\"{}\",{},{},{},{},{},{},{},{}",
+                "{},{},{},{},{},{},{},{},{},{},{},{}",
                 part.figure.name,
+                field(name),
                 cell.x,
-                cell.label,
-                part.figure.y.title,
+                field(&cell.label),
+                field(part.figure.y.title),
                 s.count,
                 s.min,
                 s.q1,
@@ -387,7 +419,6 @@ fn csv(parts: &[Part]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::level::Level;
     use crate::run::tests::measured;
 
     /// Reads tags in order, and fails if one is not closed by its own end.
@@ -443,11 +474,46 @@ mod tests {
             .map(|s| s.cells.len())
             .sum();
         assert_eq!(csv.lines().count(), 1 + cells);
+        let columns = csv.lines().next().unwrap().split(',').count();
+        for line in csv.lines() {
+            assert_eq!(fields(line), columns, "{line}");
+        }
+        assert!(csv.contains("\"virtio-user, one way\""), "{csv}");
         let json = std::fs::read_to_string(dir.path().join("report.json")).unwrap();
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(json.as_array().unwrap().len(), run.figures().len());
         let summary = std::fs::read_to_string(dir.path().join("report.md")).unwrap();
         assert!(summary.contains("control point (IPv4"), "{summary}");
+    }
+
+    /// Number of fields of a line of a CSV file, by a reader that shares no code with the writer.
+    fn fields(line: &str) -> usize {
+        let (mut count, mut is_quoted) = (1, false);
+        for letter in line.chars() {
+            match letter {
+                '"' => is_quoted = !is_quoted,
+                ',' if !is_quoted => count += 1,
+                _ => {}
+            }
+        }
+        count
+    }
+
+    #[test]
+    fn texts_of_programs_do_not_break_tables() {
+        assert_eq!(in_cell("a | b\nc"), "a \\| b c");
+        assert_eq!(field("say \"a, b\""), "\"say \"\"a, b\"\"\"");
+        assert_eq!(field("plain"), "plain");
+    }
+
+    #[test]
+    fn a_smoke_run_judges_no_shape() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut run = measured(dir.path(), 0.0);
+        assert!(parts(&run).iter().any(|part| part.shape.agrees.is_some()));
+        run.plan.level = Level::Smoke;
+        assert!(parts(&run).iter().all(|part| part.shape.agrees.is_none()));
+        assert!(markdown(&run, &parts(&run)).contains("# Volley lab, smoke run"));
     }
 
     #[test]
@@ -458,6 +524,7 @@ mod tests {
         let page = std::fs::read_to_string(dir.path().join("report.html")).unwrap();
         assert!(page.contains("No point of this figure was measured."));
         assert!(page.contains("not judged"));
+        assert!(page.contains("<p>The paper: One destination is fastest"));
     }
 
     #[test]

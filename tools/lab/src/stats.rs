@@ -85,6 +85,19 @@ impl Summary {
     }
 }
 
+/// A value for people: two decimals, or three significant digits below 0.1.
+pub fn shown(value: f64) -> String {
+    let size = value.abs();
+    match size > 0.0 && size < 0.1 {
+        // Values that are much smaller are as good as 0.
+        true => format!(
+            "{value:.*}",
+            (2 - size.log10().floor() as i32).clamp(2, 9) as usize
+        ),
+        false => format!("{value:.2}"),
+    }
+}
+
 fn sorted(samples: &[f64]) -> Option<Vec<f64>> {
     if samples.is_empty() || samples.iter().any(|x| !x.is_finite()) {
         return None;
@@ -208,6 +221,13 @@ mod tests {
         (0..count)
             .map(|_| middle * (1.0 + noise(&mut random)))
             .collect()
+    }
+
+    #[test]
+    fn small_values_keep_their_digits() {
+        let of = [12.345, 0.5, 0.0, 0.0123, -0.004_56, 1e-12].map(shown);
+        let wanted = ["12.35", "0.50", "0.00", "0.0123", "-0.00456", "0.000000000"];
+        assert_eq!(of, wanted);
     }
 
     #[test]

@@ -13,6 +13,9 @@ pub struct Row {
     pub packets: u64,
     /// TSC cycles of the node per packet.
     pub clocks: Spread,
+    /// The values of `clocks`, one for each repetition.
+    #[serde(default)]
+    pub clock_samples: Vec<f64>,
     /// The whole router with the node.
     pub whole: Whole,
     /// The whole router without the node, which does the same work.

@@ -367,6 +367,7 @@ impl Rig {
             vector_size: case.vector_size,
             packets,
             clocks: Spread::of(laps.iter().map(|it| it.0)),
+            clock_samples: laps.iter().map(|it| it.0).collect(),
             whole: whole(&with),
             native: case.is_native.then(|| whole(&without)),
             dropped: dropped.filter(|(_, percent)| *percent > 0.0).collect(),

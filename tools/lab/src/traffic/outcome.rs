@@ -181,7 +181,7 @@ impl Outcome {
         if let Some(p) = &self.polls {
             let _ = writeln!(
                 text,
-                "resolution {:.2} us (median time between two looks at the ports; p99 {:.2}, maximum {:.2}), 1/64 of a latency",
+                "resolution {:.2} us (median time between two looks at the ports; p99 {:.2}, maximum {:.2}); a latency is known within 1/64 of itself",
                 p.median_us, p.p99_us, p.max_us
             );
         }

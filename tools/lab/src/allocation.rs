@@ -32,6 +32,8 @@ pub struct Places {
     pub control: usize,
     /// Of each worker.
     pub workers: Vec<usize>,
+    /// Of a generator beside the router: without a worker, if there is such a processor.
+    pub generator: usize,
 }
 
 impl Allocation {
@@ -45,6 +47,7 @@ impl Allocation {
             let places = one.map(|one| Places {
                 control: *one,
                 workers: vec![*one],
+                generator: *one,
             });
             return places.ok_or_else(|| "this allocation needs two processors".to_owned());
         };
@@ -57,7 +60,12 @@ impl Allocation {
             Allocation::OneCore => last,
             _ => first,
         };
-        Ok(Places { control, workers })
+        let mut free = processors.iter().filter(|p| !workers.contains(p));
+        Ok(Places {
+            generator: free.next().copied().unwrap_or(control),
+            control,
+            workers,
+        })
     }
 
     /// The places on the processors that this thread may use.
@@ -128,14 +136,20 @@ mod tests {
     fn every_allocation_has_its_places() {
         let of = |allocation: Allocation, processors: &[usize]| {
             let places = allocation.places(processors);
-            places.map(|places| (places.control, places.workers))
+            places.map(|places| (places.control, places.workers, places.generator))
         };
-        assert_eq!(of(Allocation::OneCore, &[0, 1]), Ok((1, vec![1])));
-        assert_eq!(of(Allocation::TwoCores, &[0, 1]), Ok((0, vec![1])));
-        assert_eq!(of(Allocation::WorkersOnOne, &[0, 1]), Ok((0, vec![1, 1])));
-        assert_eq!(of(Allocation::TwoWorkers, &[0, 1]), Ok((0, vec![0, 1])));
-        assert_eq!(of(Allocation::TwoWorkers, &[0, 1, 2]), Ok((0, vec![1, 2])));
-        assert_eq!(of(Allocation::OneCore, &[3]), Ok((3, vec![3])));
+        assert_eq!(of(Allocation::OneCore, &[0, 1]), Ok((1, vec![1], 0)));
+        assert_eq!(of(Allocation::TwoCores, &[0, 1]), Ok((0, vec![1], 0)));
+        assert_eq!(
+            of(Allocation::WorkersOnOne, &[0, 1]),
+            Ok((0, vec![1, 1], 0))
+        );
+        assert_eq!(of(Allocation::TwoWorkers, &[0, 1]), Ok((0, vec![0, 1], 0)));
+        assert_eq!(
+            of(Allocation::TwoWorkers, &[0, 1, 2]),
+            Ok((0, vec![1, 2], 0))
+        );
+        assert_eq!(of(Allocation::OneCore, &[3]), Ok((3, vec![3], 3)));
         assert!(of(Allocation::TwoCores, &[3]).is_err());
     }
 

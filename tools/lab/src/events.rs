@@ -35,6 +35,19 @@ const METRICS: [(&str, &[&str]); 5] = [
     ("branch misses", &["Bcm", "Bim"]),
 ];
 
+/// Packets of the shorter one of two runs, whose longer one has [`LONGER`] times as many.
+fn few(args: &str, packets: u64) -> u64 {
+    match args.contains("--distinct") {
+        true => MANY * packets,
+        false => packets,
+    }
+}
+
+/// Packets of the longer run of a measurement, which takes longest.
+pub fn most(args: &str, packets: u64) -> u64 {
+    LONGER * few(args, packets)
+}
+
 /// Events per packet of a run of the benchmark. The program `bench` takes its arguments after `words`; the shorter run has
 /// `packets` packets. Both runs are made at the same time: callgrind counts the same on a busy processor.
 ///
@@ -51,11 +64,7 @@ pub fn measure(
     }
     let folder = samples::scratch();
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let few = match args.contains("--distinct") {
-        true => MANY * packets,
-        false => packets,
-    };
-    let many = LONGER * few;
+    let (few, many) = (few(args, packets), most(args, packets));
     let run = |packets: u64| {
         let file = folder.join(format!("callgrind.{packets}"));
         let mut command = by_valgrind(&file);

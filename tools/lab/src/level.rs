@@ -26,7 +26,26 @@ pub struct Length {
     pub counted: u64,
 }
 
+impl Length {
+    /// With half of the repetitions.
+    pub fn shorter(self) -> Length {
+        Length {
+            repetitions: self.repetitions.div_ceil(2),
+            ..self
+        }
+    }
+}
+
 impl Level {
+    /// Seconds that a run should not exceed; none for any time.
+    pub fn limit(self) -> Option<f64> {
+        match self {
+            Level::Smoke => Some(120.0),
+            Level::Quick => Some(600.0),
+            Level::Full => None,
+        }
+    }
+
     /// Length of each point.
     pub fn length(self) -> Length {
         let (seconds, repetitions, counted) = match self {

@@ -38,7 +38,7 @@ pub enum Task {
     PerCycle(String),
     /// Latency at this part of the largest rate.
     Latency(f64, Box<Args>),
-    /// The rate at this clock in MHz, derived from the cycles of the core where the clock cannot be set.
+    /// The rate at this clock in MHz, derived from the cycles of the core where the processor cannot be set to it.
     Clock(f64, Box<Args>),
     /// The rate of workers whose threads have this allocation.
     Cores(Allocation, Box<Args>),
@@ -169,7 +169,7 @@ impl Bench {
     }
 }
 
-/// The rate at this clock: measured where the clock of the processor can be set, else derived.
+/// The rate at this clock: measured where the processor can be set to it, else derived.
 fn at_clock(mhz: f64, args: Args, length: Length) -> Result<Samples, String> {
     let processor = volley_graph::cores().last().copied().unwrap_or(0);
     let held = clock::hold(&clock::folder(processor), mhz)?;
@@ -184,8 +184,11 @@ fn at_clock(mhz: f64, args: Args, length: Length) -> Result<Samples, String> {
 fn derived(mhz: f64, samples: &Samples) -> Samples {
     let rates = |cycles: &Vec<f64>| cycles.iter().map(|c| mhz / c).collect();
     let derived = samples.get("together_core_cycles").map(rates);
-    let derived = derived.map(|rates| ("mpps".to_owned(), rates));
-    derived.into_iter().collect()
+    let derived = derived.map(|rates| {
+        // That the rate was not measured is a quantity of the point.
+        [("mpps", rates), ("derived", vec![1.0])].map(|(name, all)| (name.to_owned(), all))
+    });
+    derived.into_iter().flatten().collect()
 }
 
 impl Meter for Bench {

@@ -4,14 +4,17 @@ use crate::level::Level;
 use crate::meter::{GENERATOR, Task};
 use crate::run::{CONTROL, Record, Run};
 use crate::stats::Summary;
-use crate::switch::can_make_namespaces;
+use crate::switch::{ADAPTERS, LIMITED, Reach, Spec, can_make_namespaces};
+use std::collections::BTreeSet;
 
 /// Difference of the control point, and spread of the repetitions in percent, from which a run is called rough.
 const ROUGH: f64 = 10.0;
 
-/// The paragraphs of the report: method, noise, machine.
+/// The paragraphs of the report: method, noise, limits of the switches, machine.
 pub fn paragraphs(run: &Run) -> Vec<String> {
-    vec![method(run), noise(run), machine(run)]
+    let all = [Some(method(run)), Some(noise(run)), limits(run)];
+    let all = all.into_iter().flatten();
+    all.chain([machine(run)]).collect()
 }
 
 fn is_measured(record: &&Record) -> bool {
@@ -37,12 +40,27 @@ fn method(run: &Run) -> String {
     };
     let minutes = run.records.iter().map(|r| r.seconds).sum::<f64>() / 60.0;
     format!(
-        "{smoke}Figures without processes: packets are created and freed in memory, and the only worker is pinned to {pinned}. \
-         Each point has {} repetitions of {} s, after a warm-up of 0.1 s and a comparison of packets with the reference model: \
-         {points} points and {trials} repetitions in this run, in {minutes:.1} minutes of measurements. A point is the median of its repetitions, with the lowest and the highest; \
-         confidence intervals (95 %) come from order statistics. Cycles are those of the time stamp counter.",
-        length.repetitions, length.seconds
+        "{smoke}Where the caption of a figure does not state otherwise, packets are created and freed in memory, the only worker is pinned to {pinned}, \
+         and a point has {} repetitions of {} s, after a warm-up of 0.1 s and a comparison of packets with the reference model. \
+         This run has {points} points with {trials} repetitions, in {minutes:.1} minutes of measurements. A point is the median of its repetitions, with the lowest and the highest; \
+         confidence intervals (95 %) come from order statistics. Cycles are those of the time stamp counter.{}",
+        length.repetitions,
+        length.seconds,
+        shortened(run)
     )
+}
+
+/// The points with fewer repetitions.
+fn shortened(run: &Run) -> String {
+    let count = run.records.iter().filter(|r| r.is_shortened).count();
+    match (count, run.plan.level.limit()) {
+        (0, _) | (_, None) => String::new(),
+        (count, Some(limit)) => format!(
+            " {count} points have {} repetitions only: the run would have taken longer than {:.0} minutes.",
+            run.plan.level.length().shorter().repetitions,
+            limit / 60.0
+        ),
+    }
 }
 
 fn noise(run: &Run) -> String {
@@ -85,7 +103,7 @@ fn noise(run: &Run) -> String {
     }
     if let Some(s) = Summary::of(&all("core_speed")) {
         text += &format!(
-            " The core ran {:.2} cycles per cycle of the counter ({:.2} to {:.2}).",
+            " The core ran {:.2} cycles per cycle of the time stamp counter ({:.2} to {:.2}).",
             s.median, s.min, s.max
         );
     }
@@ -112,10 +130,46 @@ fn generator(run: &Run) -> String {
         ),
         false => String::new(),
     };
+    let limited = run.records.iter().filter(|r| {
+        let all = r.samples.get(LIMITED).into_iter().flatten();
+        all.copied().any(|limited| limited > 0.0)
+    });
+    let names: Vec<String> = limited
+        .map(|r| format!("{} {}", r.figure, r.series))
+        .collect();
+    let limited = match names.is_empty() {
+        true => String::new(),
+        false => format!(
+            "The generator sent no faster than these switches forwarded, so their largest rate is not known: {}. ",
+            names.join("; ")
+        ),
+    };
     format!(
-        "Generator and sink by themselves, in memory on one core, reach {:.2} Mpps with packets of 64 bytes ({:.2} to {:.2}){most}. ",
+        "Generator and sink by themselves, in memory on one core, reach {:.2} Mpps with packets of 64 bytes ({:.2} to {:.2}){most}. {limited}",
         own.median, own.min, own.max
     )
+}
+
+/// What switches of the run cannot do: points that they do not have.
+fn limits(run: &Run) -> Option<String> {
+    let specs = run.records.iter();
+    let specs = specs.filter_map(|r| Spec::of(r.args.strip_prefix("switch ")?).ok());
+    let names: BTreeSet<String> = specs.map(|spec| spec.peer).collect();
+    let of = |reach: Reach| {
+        let all = ADAPTERS.into_iter();
+        let all = all.filter(|a| a.reach == reach && names.contains(a.name));
+        let titles: Vec<&str> = all.map(|a| a.title).collect();
+        (!titles.is_empty()).then(|| titles.join(", "))
+    };
+    let routes = of(Reach::Route).map(|titles| {
+        format!(
+            "Routers forward from the first port to the second one: no point in both directions, reversed or with a chain was measured of {titles}."
+        )
+    });
+    let pairs = of(Reach::Pair)
+        .map(|titles| format!("Between one pair of ports, not in chains, forward: {titles}."));
+    let all: Vec<String> = routes.into_iter().chain(pairs).collect();
+    (!all.is_empty()).then(|| all.join(" "))
 }
 
 fn machine(run: &Run) -> String {
@@ -144,9 +198,24 @@ fn machine(run: &Run) -> String {
         }
     };
     format!(
-        "Machine: {}, {} processors, time stamp counter {} GHz, the clock {clocks}, Linux {}, huge pages {pages}, load averages at the start {}.{user} Code: Volley {} {}.{debug}",
-        e.processor, e.processors, e.tsc_ghz, e.kernel, e.load, e.version, e.git
+        "Machine: {}, {} processors, time stamp counter {} GHz, the clock {clocks}, Linux {}, huge pages {pages}, load averages at the start {}.{user} Code: Volley {}{}.{debug}",
+        e.processor,
+        e.processors,
+        e.tsc_ghz,
+        e.kernel,
+        averages(&e.load),
+        e.version,
+        match e.git.as_str() {
+            "" => String::new(),
+            commit => format!(", commit {commit}"),
+        }
     )
+}
+
+/// The load averages of 1, 5 and 15 minutes in the text of /proc/loadavg; numbers of processes are behind them.
+fn averages(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().take(3).collect();
+    words.join(", ")
 }
 
 #[cfg(test)]
@@ -159,7 +228,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut run = measured(dir.path(), 0.0);
         let points = run.records.len() - 3;
-        assert!(method(&run).contains(&format!("{points} points and {} repetitions", points * 10)));
+        let text = method(&run);
+        let wanted = format!("{points} points with {} repetitions", points * 10);
+        assert!(text.contains(&wanted), "{text}");
         for record in &mut run.records {
             let cycles = record.samples.get_mut("cycles").unwrap();
             *cycles = vec![9.0, 10.0, 11.0];
@@ -170,7 +241,39 @@ mod tests {
         assert!(text.contains("differ by 20.0 % (median"), "{text}");
         assert!(text.contains("50 % of the time counts"), "{text}");
         assert!(text.contains("The machine was busy"), "{text}");
+        assert!(limits(&run).unwrap().contains("measured of Volley router"));
         run.records.clear();
+        assert_eq!(limits(&run), None);
         assert!(noise(&run).contains("The control points were not both measured"));
+    }
+
+    #[test]
+    fn points_with_less_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut run = measured(dir.path(), 0.0);
+        assert_eq!(shortened(&run), "");
+        assert!(!noise(&run).contains("no faster than"));
+        let search = run.records.iter_mut().find(|r| r.args.contains("--search"));
+        let search = search.unwrap();
+        search.is_shortened = true;
+        search.samples.insert(LIMITED.to_owned(), vec![0.0, 1.0]);
+        let name = format!("{} {}", search.figure, search.series);
+        let text = noise(&run);
+        assert!(text.contains(&format!("is not known: {name}. ")), "{text}");
+        assert_eq!(
+            shortened(&run),
+            " 1 points have 4 repetitions only: the run would have taken longer than 10 minutes."
+        );
+    }
+
+    #[test]
+    fn the_machine_is_described_without_numbers_of_processes() {
+        assert_eq!(averages("0.50 1.25 2.00 3/456 7890"), "0.50, 1.25, 2.00");
+        assert_eq!(averages(""), "");
+        let dir = tempfile::tempdir().unwrap();
+        let mut run = measured(dir.path(), 0.0);
+        run.plan.environment.git = String::new();
+        let version = &run.plan.environment.version;
+        assert!(machine(&run).contains(&format!("Code: Volley {version}.")));
     }
 }

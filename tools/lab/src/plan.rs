@@ -1,10 +1,12 @@
 //! How long a run takes: an estimate for each point, and the time left while points are measured.
 
+use crate::events;
 use crate::figure::FIGURES;
 use crate::level::{Length, Level};
 use crate::meter::Task;
 use crate::switch::Spec;
 use indicatif::{ProgressBar, ProgressStyle};
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 use volley_bench::Prefixes;
@@ -19,6 +21,8 @@ const AGAIN: f64 = 1.3;
 const CALLGRIND: f64 = 3.0;
 /// Packets per second under callgrind.
 const SIMULATED: f64 = 25_000.0;
+/// So many times longer, it takes callgrind to load a table.
+const SLOWER: f64 = 20.0;
 /// Seconds until a switch forwards, and until a VNF does.
 const SWITCH: f64 = 1.0;
 const VNF: f64 = 0.3;
@@ -56,18 +60,36 @@ fn switch(spec: &Spec, length: Length) -> f64 {
     start + vnf * f64::from(spec.vnfs) + (length.seconds + 0.03) * trials as f64
 }
 
-/// Estimated seconds of a point.
-pub fn seconds(args: &str, length: Length) -> f64 {
-    let table = prefixes(args) / 1e6 * ROUTES;
-    let repetitions = length.seconds * length.repetitions as f64;
-    let bench = SET_UP + table + AGAIN * repetitions;
-    match Task::of(args) {
-        Ok(Task::Events(_)) => CALLGRIND + table * 20.0 + 3.0 * length.counted as f64 / SIMULATED,
-        Ok(Task::Latency(..)) => bench + length.seconds * (4.0 + length.repetitions as f64),
-        Ok(Task::Switch(spec)) => switch(&spec, length),
-        Ok(Task::Generator) => (length.seconds + 0.03) * (1 + length.repetitions) as f64,
-        Ok(Task::Plugin(_)) => PLUGIN + bench,
-        _ => bench,
+/// Estimates of points that are measured one after the other.
+#[derive(Default)]
+pub struct Estimates {
+    /// Arguments whose events were counted: several figures show those of the same count.
+    counted: BTreeSet<String>,
+}
+
+impl Estimates {
+    fn events(&mut self, args: String, table: f64, length: Length) -> f64 {
+        let packets = events::most(&args, length.counted) as f64;
+        match self.counted.insert(args) {
+            true => CALLGRIND + table * SLOWER + packets / SIMULATED,
+            false => 0.0,
+        }
+    }
+
+    /// Estimated seconds of the next point.
+    pub fn seconds(&mut self, args: &str, length: Length) -> f64 {
+        let table = prefixes(args) / 1e6 * ROUTES;
+        let repetitions = length.seconds * length.repetitions as f64;
+        let bench = SET_UP + table + AGAIN * repetitions;
+        match Task::of(args) {
+            Ok(Task::Events(args)) => self.events(args, table, length),
+            Ok(Task::PerCycle(args)) => bench + self.events(args, table, length),
+            Ok(Task::Latency(..)) => bench + length.seconds * (4.0 + length.repetitions as f64),
+            Ok(Task::Switch(spec)) => switch(&spec, length),
+            Ok(Task::Generator) => (length.seconds + 0.03) * (1 + length.repetitions) as f64,
+            Ok(Task::Plugin(_)) => PLUGIN + bench,
+            _ => bench,
+        }
     }
 }
 
@@ -75,16 +97,23 @@ pub fn seconds(args: &str, length: Length) -> f64 {
 pub fn text(names: &[String], level: Level) -> String {
     let mut text = format!("{:<16} {:>6} {:>8}\n", "figure", "points", "seconds");
     let (mut points, mut whole) = (0, 0.0);
+    let mut estimates = Estimates::default();
     let is_chosen = |name: &str| names.is_empty() || names.iter().any(|n| n == name);
     for figure in FIGURES.iter().filter(|f| is_chosen(f.name)) {
         let all = figure.points_of(level);
-        let time: f64 = all.iter().map(|p| seconds(&p.args, level.length())).sum();
+        let times = all
+            .iter()
+            .map(|p| estimates.seconds(&p.args, level.length()));
+        let time: f64 = times.sum();
         text += &format!("{:<16} {:>6} {time:>8.0}\n", figure.name, all.len());
         points += all.len();
         whole += time;
     }
     text + &format!("{:<16} {points:>6} {whole:>8.0}\n", "all")
 }
+
+/// Part of a run from which the points so far show how long the whole will take.
+const ENOUGH: f64 = 0.1;
 
 /// Progress of a run: a bar on a terminal, else a line for each figure.
 pub struct Progress {
@@ -127,6 +156,14 @@ impl Progress {
         }
     }
 
+    /// Whether the whole will take longer than a limit in seconds, by the estimate, or by what the points so far have taken.
+    pub fn exceeds(&self, limit: f64) -> bool {
+        match self.done < ENOUGH * self.whole {
+            true => self.whole > limit,
+            false => self.start.elapsed().as_secs_f64() + self.left() > limit,
+        }
+    }
+
     /// A point is being measured.
     pub fn begin(&mut self, figure: &str, name: &str) {
         let left = duration(self.left());
@@ -161,24 +198,70 @@ fn duration(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
+
+    /// Estimated seconds of the points of all figures that Volley has by itself, and of each peer.
+    fn whole(level: Level) -> (f64, BTreeMap<String, f64>) {
+        let (mut own, mut peers) = (0.0, BTreeMap::new());
+        let mut estimates = Estimates::default();
+        for point in FIGURES.iter().flat_map(|f| f.points_of(level)) {
+            let time = estimates.seconds(&point.args, level.length());
+            match Task::of(&point.args) {
+                Ok(Task::Switch(spec)) if !spec.peer.starts_with("volley") => {
+                    *peers.entry(spec.peer).or_default() += time;
+                }
+                _ => own += time,
+            }
+        }
+        (own, peers)
+    }
 
     #[test]
     fn short_runs_are_planned_as_such() {
-        let whole = |level| {
-            let points = FIGURES.iter().flat_map(|f| f.points_of(level));
-            points
-                .map(|p| seconds(&p.args, level.length()))
-                .sum::<f64>()
-        };
         let (smoke, quick, full) = (whole(Level::Smoke), whole(Level::Quick), whole(Level::Full));
-        assert!(smoke < quick && quick < full, "{smoke} {quick} {full}");
-        assert!(smoke < 120.0, "{smoke}");
-        assert!(quick < 600.0, "{quick}");
+        assert!(smoke.0 < quick.0 && quick.0 < full.0);
+        // The peers differ between machines.
+        for ((own, peers), level) in [(smoke, Level::Smoke), (quick, Level::Quick)] {
+            let limit = level.limit().unwrap();
+            assert!(own < 0.7 * limit, "{own}");
+            for (peer, time) in peers {
+                assert!(time < 0.08 * limit, "{peer} {time}");
+            }
+        }
+    }
+
+    #[test]
+    fn events_are_counted_once() {
+        let mut estimates = Estimates::default();
+        let length = Level::Quick.length();
+        let first = estimates.seconds("events --scenario ip4", length);
+        assert!(first > CALLGRIND);
+        assert_eq!(estimates.seconds("events --scenario ip4", length), 0.0);
+        let bench = estimates.seconds("--scenario ip4", length);
+        assert_eq!(estimates.seconds("ipc --scenario ip4", length), bench);
+        // Each of many destinations is looked up before the caches are steady.
+        let many = estimates.seconds("events --scenario ip4 --distinct 32768", length);
+        assert!(many > first, "{many} {first}");
+    }
+
+    #[test]
+    fn a_run_that_takes_too_long_is_noticed() {
+        let mut progress = Progress::new(2, 700.0);
+        assert!(progress.exceeds(600.0) && !progress.exceeds(800.0));
+        // The first points took no time: neither will the others.
+        progress.end(350.0);
+        assert!(!progress.exceeds(600.0));
+        let mut late = Progress::new(2, 100.0);
+        late.end(1.0);
+        late.start = Instant::now().checked_sub(Duration::from_secs(60)).unwrap();
+        assert!(!late.exceeds(600.0), "too early to say");
+        late.end(9.0);
+        assert!(late.exceeds(590.0) && !late.exceeds(610.0));
     }
 
     #[test]
     fn tables_loads_and_chains_take_longer() {
-        let of = |args| seconds(args, Level::Quick.length());
+        let of = |args| Estimates::default().seconds(args, Level::Quick.length());
         let one = of("--scenario ip4");
         assert!(of("--scenario ip4 --prefixes 1000000") > 2.0 + one);
         assert!(of("--scenario ip4 --prefixes full") > 2.0 + one);

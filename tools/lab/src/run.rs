@@ -8,9 +8,9 @@ use crate::error::LabError;
 use crate::figure::{self, FIGURES, Figure, Point};
 use crate::level::{self, Level};
 use crate::meter::{self, Meter, Samples};
-use crate::plan::{self, Progress};
+use crate::plan::{Estimates, Progress};
 use serde::{Deserialize, Serialize};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -19,6 +19,8 @@ use std::time::Instant;
 const MOST: u64 = 256 << 20;
 /// Name of the control points, which are measured at the start and at the end of a run.
 pub const CONTROL: &str = "control";
+/// Part of the time of a run that its points should not exceed: the report comes behind them, and estimates are not exact.
+const SAFE: f64 = 0.9;
 /// What the control points measure.
 const CONTROL_ARGS: &str = "--scenario ip4";
 
@@ -57,6 +59,9 @@ pub struct Record {
     /// Seconds that the measurement took.
     #[serde(default)]
     pub seconds: f64,
+    /// Whether the point has fewer repetitions than others, because the run would have taken too long.
+    #[serde(default)]
+    pub is_shortened: bool,
 }
 
 /// A point of a figure or a control point.
@@ -100,7 +105,12 @@ impl Run {
         level: Level,
         plugin: Option<PathBuf>,
     ) -> Result<Run, LabError> {
-        let mut figures = names.to_vec();
+        let mut figures: Vec<String> = Vec::new();
+        for name in names {
+            if !figures.contains(name) {
+                figures.push(name.clone());
+            }
+        }
         if figures.is_empty() {
             figures = FIGURES.iter().map(|f| f.name.to_owned()).collect();
         }
@@ -114,7 +124,13 @@ impl Run {
         std::fs::create_dir_all(dir).map_err(|e| LabError::file(dir, e))?;
         let path = dir.join("run.json");
         let file = volley_file::create_new(&path);
-        let mut file = file.map_err(|e| LabError::file(&path, e))?;
+        let mut file = file.map_err(|e| match e.kind() {
+            ErrorKind::AlreadyExists => {
+                let why = "the folder has a run: choose another one with --out, or `volley-lab resume` to continue the run";
+                LabError::file(&path, why)
+            }
+            _ => LabError::file(&path, e),
+        })?;
         let text = serde_json::to_string_pretty(&plan).map_err(|e| LabError::file(&path, e))?;
         let written = file
             .write_all(text.as_bytes())
@@ -192,16 +208,29 @@ impl Run {
     /// # Errors
     /// If the run is interrupted, a point cannot be measured, or the folder cannot be written.
     pub fn measure(&mut self, meter: &mut dyn Meter, stop: &AtomicBool) -> Result<(), LabError> {
+        let limit = self.plan.level.limit();
+        self.measure_within(meter, stop, limit.map(|seconds| SAFE * seconds))
+    }
+
+    /// As [`Run::measure`]; points have fewer repetitions if the run would take longer than a limit in seconds.
+    fn measure_within(
+        &mut self,
+        meter: &mut dyn Meter,
+        stop: &AtomicBool,
+        limit: Option<f64>,
+    ) -> Result<(), LabError> {
         self.records.retain(|r| r.error.is_none());
         self.rewrite()?;
         let done = |task: &Task, run: &Run| run.records.iter().any(|r| task.is_of(r));
         let tasks: Vec<Task> = self.tasks();
         let missing: Vec<&Task> = tasks.iter().filter(|task| !done(task, self)).collect();
+        let mut estimates = Estimates::default();
         let length = self.plan.level.length();
-        let estimate = |task: &Task| plan::seconds(&task.point.args, length);
-        let whole = missing.iter().map(|task| estimate(task)).sum();
-        let mut progress = Progress::new(missing.len(), whole);
-        for (at, task) in missing.iter().enumerate() {
+        let times = missing.iter();
+        let times = times.map(|task| estimates.seconds(&task.point.args, length));
+        let times: Vec<f64> = times.collect();
+        let mut progress = Progress::new(missing.len(), times.iter().sum());
+        for (at, (task, time)) in missing.iter().zip(times).enumerate() {
             if stop.load(Ordering::Relaxed) {
                 progress.finish();
                 return Err(LabError::Interrupted {
@@ -210,17 +239,23 @@ impl Run {
                 });
             }
             progress.begin(task.figure, &task.name());
-            self.one(task, meter)?;
-            progress.end(estimate(task));
+            let is_late = limit.is_some_and(|limit| progress.exceeds(limit));
+            self.one(task, meter, is_late)?;
+            progress.end(time);
         }
         progress.finish();
         self.failures()
     }
 
-    fn one(&mut self, task: &Task, meter: &mut dyn Meter) -> Result<(), LabError> {
+    /// Measure a point, with fewer repetitions if the run is late.
+    fn one(&mut self, task: &Task, meter: &mut dyn Meter, is_late: bool) -> Result<(), LabError> {
         let point = &task.point;
         let start = Instant::now();
-        let (samples, error) = match meter.measure(&point.args, self.plan.level.length()) {
+        let length = match (is_late, self.plan.level.length()) {
+            (true, length) => length.shorter(),
+            (false, length) => length,
+        };
+        let (samples, error) = match meter.measure(&point.args, length) {
             Ok(samples) => (rounded(samples), None),
             Err(why) => (Samples::new(), Some(why)),
         };
@@ -233,6 +268,7 @@ impl Run {
             samples,
             error,
             seconds: (start.elapsed().as_secs_f64() * 1e3).round() / 1e3,
+            is_shortened: is_late,
         };
         let path = self.dir.join("samples.jsonl");
         let line = serde_json::to_string(&record).map_err(|e| LabError::file(&path, e))? + "\n";
@@ -414,6 +450,44 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_figure_that_is_named_twice_is_measured_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let names = ["vpp-9", "vpp-7", "vpp-9"].map(str::to_owned);
+        let run = Run::create(dir.path(), &names, Level::Quick, None).unwrap();
+        assert_eq!(run.plan.figures, ["vpp-9", "vpp-7"]);
+    }
+
+    /// Takes long for each point, and notes the repetitions.
+    struct Slow(Vec<usize>);
+
+    impl Meter for Slow {
+        fn measure(&mut self, _: &str, length: Length) -> Result<Samples, String> {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            self.0.push(length.repetitions);
+            Ok(Samples::from([("cycles".to_owned(), vec![1.0])]))
+        }
+    }
+
+    #[test]
+    fn a_run_that_is_late_has_fewer_repetitions() {
+        let dir = tempfile::tempdir().unwrap();
+        let names = ["vpp-9".to_owned()];
+        let mut run = Run::create(dir.path(), &names, Level::Quick, None).unwrap();
+        let mut slow = Slow(Vec::new());
+        run.measure_within(&mut slow, &NEVER, Some(0.25)).unwrap();
+        let whole = Level::Quick.length();
+        // The estimate exceeds the limit from the beginning.
+        assert_eq!(slow.0, [whole.shorter().repetitions; 6]);
+        assert!(run.records.iter().all(|r| r.is_shortened));
+        let dir = tempfile::tempdir().unwrap();
+        let mut run = Run::create(dir.path(), &names, Level::Quick, None).unwrap();
+        let mut slow = Slow(Vec::new());
+        run.measure_within(&mut slow, &NEVER, None).unwrap();
+        assert_eq!(slow.0, [whole.repetitions; 6]);
+        assert!(run.records.iter().all(|r| !r.is_shortened));
+    }
+
+    #[test]
     fn a_point_that_fails_is_reported_and_measured_again() {
         let dir = tempfile::tempdir().unwrap();
         let mut run = Run::create(dir.path(), &["vpp-9".to_owned()], Level::Quick, None).unwrap();
@@ -441,7 +515,10 @@ pub(crate) mod tests {
         assert!(error.to_string().starts_with("no figure is named vpp-99"));
         Run::create(dir.path(), &[], Level::Quick, None).unwrap();
         let again = Run::create(dir.path(), &[], Level::Quick, None).unwrap_err();
-        assert!(again.to_string().contains("run.json"), "{again}");
+        assert!(
+            again.to_string().contains("run.json: the folder has a run"),
+            "{again}"
+        );
         std::fs::write(dir.path().join("samples.jsonl"), "{}\n").unwrap();
         let error = Run::read(dir.path()).unwrap_err();
         assert!(error.to_string().contains("line 1 is no record"), "{error}");

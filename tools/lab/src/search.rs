@@ -36,13 +36,22 @@ impl Trial {
     }
 }
 
+/// Why a trial could not be made, in a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The generator did not send at the rate.
+    Late(String),
+    /// Another reason.
+    Failed(String),
+}
+
 /// A device under test with its generator and sink.
 pub trait Device {
     /// Send at a rate in packets per second for a time in seconds.
     ///
     /// # Errors
-    /// A sentence, if the trial could not be made.
-    fn trial(&mut self, rate: f64, seconds: f64) -> Result<Trial, String>;
+    /// If the trial could not be made.
+    fn trial(&mut self, rate: f64, seconds: f64) -> Result<Trial, Refusal>;
 }
 
 /// What a search looks for, and its limits.
@@ -110,6 +119,14 @@ pub enum SearchError {
     /// A trial could not be made.
     #[error("the trial at {rate:.0} packets per second failed: {why}")]
     Trial {
+        /// Rate of the trial.
+        rate: f64,
+        /// Reason.
+        why: String,
+    },
+    /// The generator did not send at a rate: the range ends below it, or other programs run.
+    #[error("the trial at {rate:.0} packets per second failed: {why}")]
+    Late {
         /// Rate of the trial.
         rate: f64,
         /// Reason.
@@ -277,7 +294,10 @@ impl Search<'_> {
 
     fn measure(&mut self, rate: f64, seconds: f64) -> Result<(), SearchError> {
         let trial = self.device.trial(rate, seconds);
-        let trial = trial.map_err(|why| SearchError::Trial { rate, why })?;
+        let trial = trial.map_err(|refusal| match refusal {
+            Refusal::Late(why) => SearchError::Late { rate, why },
+            Refusal::Failed(why) => SearchError::Trial { rate, why },
+        })?;
         self.trials.push(Measured {
             rate,
             seconds,
@@ -297,7 +317,7 @@ mod tests {
     }
 
     impl<F: FnMut(f64, f64) -> f64> Device for Synthetic<F> {
-        fn trial(&mut self, rate: f64, seconds: f64) -> Result<Trial, String> {
+        fn trial(&mut self, rate: f64, seconds: f64) -> Result<Trial, Refusal> {
             let sent = (rate * seconds) as u64;
             let lost = (sent as f64 * (self.loss)(rate, seconds).clamp(0.0, 1.0)) as u64;
             Ok(Trial {
@@ -416,8 +436,8 @@ mod tests {
     fn goals_that_contradict_themselves_and_trials_that_fail() {
         struct Broken;
         impl Device for Broken {
-            fn trial(&mut self, _: f64, _: f64) -> Result<Trial, String> {
-                Err("the port is down".to_owned())
+            fn trial(&mut self, _: f64, _: f64) -> Result<Trial, Refusal> {
+                Err(Refusal::Failed("the port is down".to_owned()))
             }
         }
         let error = search(&mut Broken, &Goal::new(1.0, 2.0)).unwrap_err();

@@ -1,7 +1,8 @@
 //! The switches of a run by use case: a summary of the figures of the benchmark of software switches.
 
+use crate::report::in_cell;
 use crate::run::{Record, Run};
-use crate::stats::Summary;
+use crate::stats::{Summary, shown};
 use crate::switch::{ADAPTERS, Kind, Scenario, Spec};
 
 /// A quantity of a use case, and whether more of it is better.
@@ -101,7 +102,7 @@ pub struct Row {
 impl Row {
     /// The switches in a sentence: the best first.
     pub fn text(&self) -> String {
-        let of = |(name, value): &(String, f64)| format!("{name} {value:.2}");
+        let of = |(name, value): &(String, f64)| format!("{name} {}", shown(*value));
         let all: Vec<String> = self.switches.iter().map(of).collect();
         all.join(", ")
     }
@@ -170,13 +171,14 @@ pub fn markdown(run: &Run) -> String {
         "## Use cases of switches\n\n{NOTE}\n\n| use case | unit | switches, best first |\n|---|---|---|\n"
     );
     for row in rows {
-        text += &format!("| {} | {} | {} |\n", row.name, row.unit, row.text());
+        let switches = in_cell(&row.text());
+        text += &format!("| {} | {} | {switches} |\n", row.name, row.unit);
     }
     text
 }
 
 /// What the table shows.
-pub const NOTE: &str = "Medians with packets of 64 bytes, one way; R+ is the largest rate that came back. A router is listed beside the switches because it forwards the same packets between the same ports.";
+pub const NOTE: &str = "Medians with packets of 64 bytes, one way; rates are those on the wire, and R+ is the largest rate that came back. Physical ports are memif ports and those of virtual functions vhost-user ports, where the name of the switch does not state others. A router is listed beside the switches because it forwards the same packets between the same ports.";
 
 #[cfg(test)]
 mod tests {
@@ -194,6 +196,7 @@ mod tests {
             samples: Samples::from([(metric.to_owned(), vec![value])]),
             error: None,
             seconds: 0.0,
+            is_shortened: false,
         }
     }
 

@@ -8,7 +8,7 @@ use super::topology::{Topology, kinds};
 use super::wire::{FCS, MAC, SOURCE_MAC, VLAN, gbps};
 use super::{guest, kernel, router};
 use crate::samples::{self, Length, NODE, Samples, TIME};
-use crate::search::{self, Goal};
+use crate::search::{self, Device, Goal, SearchError};
 use crate::traffic::{Frame, FrameSpec, Latency, Offer, Outcome, PARTS, Ports, Rig};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,6 +20,15 @@ const FIRST: Duration = Duration::from_secs(10);
 const SILENT: f64 = 2.0;
 /// Upper end of a search, in multiples of the largest rate that came back.
 const BEYOND: f64 = 1.1;
+/// Upper end of the next search, in multiples of that of one whose rates the generator did not reach: where the switch is faster than the
+/// generator, no rate beyond the one that came back can be offered.
+const LOWER: f64 = 0.85;
+/// Searches that are begun for a result.
+const BEGINNINGS: usize = 5;
+/// Quantity of a search: results whose range ended where the generator did.
+pub const LIMITED: &str = "limited_by_generator";
+/// Longest trial while the first packet is awaited.
+const LONGEST_FIRST: f64 = 1.0;
 /// Largest relative width between the bounds of a search.
 const WIDTH: f64 = 0.03;
 /// Searches of a point.
@@ -247,11 +256,14 @@ impl Bed {
     /// Wait until packets pass: links of VNFs come up one after the other.
     fn wait_for_packets(&mut self) -> Result<(), String> {
         let start = Instant::now();
+        let mut seconds = 0.05;
         while start.elapsed() < FIRST {
-            let outcome = self.run(Some(1_000.0), 0.05)?;
+            let outcome = self.run(Some(1_000.0), seconds)?;
             if outcome.returned.is_some_and(|r| r.packets > 0) {
                 return Ok(());
             }
+            // Many processes on few processors: a packet may take longer through a chain than a short trial lasts.
+            seconds = LONGEST_FIRST.min(2.0 * seconds);
         }
         Err(format!(
             "{}: no packet came back in {} s",
@@ -357,23 +369,25 @@ impl Bed {
     fn search(&mut self, ratio: f64, size: usize, length: Length) -> Result<Samples, String> {
         self.pps(length.seconds)?;
         let most = BEYOND * self.pps(length.seconds)?;
-        let goal = Goal {
-            loss_ratios: vec![ratio],
-            width: WIDTH,
-            seconds: 2.0 * length.seconds,
-            phases: 1,
-            ..Goal::new(most / 1e3, most)
-        };
-        let mut found = Vec::new();
+        let (mut found, mut limited) = (Vec::new(), Vec::new());
         for _ in 0..length.repetitions.min(SEARCHES) {
             self.check()?;
-            let one = search::search(&mut self.rig, &goal).map_err(|e| e.to_string())?;
-            found.extend(one.bounds.iter().map(|bounds| bounds.lower));
+            let goal = |most: f64| Goal {
+                loss_ratios: vec![ratio],
+                width: WIDTH,
+                seconds: 2.0 * length.seconds,
+                phases: 1,
+                ..Goal::new(most / 1e3, most)
+            };
+            let (pps, is_limited) = within_reach(&mut self.rig, most, goal)?;
+            found.push(pps);
+            limited.push(f64::from(u8::from(is_limited)));
         }
         let of = |unit: &dyn Fn(f64) -> f64| found.iter().map(|pps| unit(*pps)).collect();
         Ok(Samples::from([
             ("gbps".to_owned(), of(&|pps| gbps(pps, size))),
             ("mpps".to_owned(), of(&|pps| pps / 1e6)),
+            (LIMITED.to_owned(), limited),
         ]))
     }
 
@@ -427,6 +441,32 @@ impl Bed {
     }
 }
 
+/// The lower bound of a search whose range ends at `most`, or lower where the generator does not reach that; and whether the largest rate
+/// of a range that was lowered has passed, so that a faster generator could find more.
+fn within_reach(
+    device: &mut dyn Device,
+    most: f64,
+    goal: impl Fn(f64) -> Goal,
+) -> Result<(f64, bool), String> {
+    let mut end = most;
+    let mut late = String::new();
+    for _ in 0..BEGINNINGS {
+        match search::search(device, &goal(end)) {
+            Ok(found) => {
+                let bounds = found.bounds.first();
+                let bounds = bounds.ok_or("the search has no loss ratio")?;
+                return Ok((bounds.lower, end < most && bounds.upper.is_none()));
+            }
+            Err(error @ SearchError::Late { .. }) => {
+                late = error.to_string();
+                end *= LOWER;
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+    Err(late)
+}
+
 /// An error with ports; a process that has ended is the reason for it.
 fn blamed<T>(processes: &mut [Process], why: String) -> Result<T, String> {
     processes.iter_mut().try_for_each(Process::check)?;
@@ -461,10 +501,57 @@ fn rig(spec: &Spec, topology: &Topology, sizes: &[usize]) -> Result<Rig, String>
         send: Some(first.port.clone()),
         receive: Some(second.port.clone()),
         both: spec.both,
-        core: topology.places.as_ref().map(|places| places.control),
+        core: topology.places.as_ref().map(|places| places.generator),
         ..Ports::default()
     };
     let kinds = sizes.iter().map(|size| frames(spec.traffic, *size));
     let kinds = kinds.collect::<Result<Vec<_>, String>>()?;
     Rig::unlinked(&ports, &kinds).map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::{Refusal, Trial};
+
+    /// Forwards up to a rate, behind a generator that reaches another one.
+    struct Pair {
+        forwards: f64,
+        sends: f64,
+    }
+
+    impl Device for Pair {
+        fn trial(&mut self, rate: f64, seconds: f64) -> Result<Trial, Refusal> {
+            if rate > self.sends {
+                return Err(Refusal::Late("the generator is slow".to_owned()));
+            }
+            let count = |rate: f64| (rate * seconds) as u64;
+            Ok(Trial {
+                sent: count(rate),
+                received: count(rate.min(self.forwards)),
+            })
+        }
+    }
+
+    fn found(forwards: f64, sends: f64) -> Result<(f64, bool), String> {
+        let goal = |most: f64| Goal {
+            loss_ratios: vec![0.0],
+            width: WIDTH,
+            ..Goal::new(most / 1e3, most)
+        };
+        within_reach(&mut Pair { forwards, sends }, 1.1e6, goal)
+    }
+
+    #[test]
+    fn a_generator_that_is_slower_than_the_switch_ends_the_range() {
+        let (pps, is_limited) = found(8e5, 2e6).unwrap();
+        assert!((pps / 8e5 - 1.0).abs() < WIDTH && !is_limited, "{pps}");
+        // The rate is found although the upper end cannot be offered.
+        let (pps, is_limited) = found(8e5, 1e6).unwrap();
+        assert!((pps / 8e5 - 1.0).abs() < WIDTH && !is_limited, "{pps}");
+        let (pps, is_limited) = found(5e6, 1e6).unwrap();
+        assert!((1.1e6 * LOWER..=1e6).contains(&pps) && is_limited, "{pps}");
+        let error = found(8e5, 1e3).unwrap_err();
+        assert!(error.ends_with("the generator is slow"), "{error}");
+    }
 }

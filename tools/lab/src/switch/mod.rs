@@ -16,7 +16,7 @@ mod spec;
 mod topology;
 mod wire;
 
-pub use bed::{Beds, measure, memory};
+pub use bed::{Beds, LIMITED, measure, memory};
 pub use guest::missing as guest_missing;
 pub use peers::{ADAPTERS, Adapter, Reach, refusal};
 pub use process::{Process, can_make_namespaces, dependent, is_installed};

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Longest time until a process is ready, or answers.
@@ -203,8 +203,9 @@ pub fn dependent(program: &str) -> Command {
     command
 }
 
-/// Whether this process may make network namespaces.
+/// Whether this process may make network namespaces; tried once.
 pub fn can_make_namespaces() -> bool {
+    static CAN: OnceLock<bool> = OnceLock::new();
     let test = || {
         let mut test = Command::new("unshare");
         test.args(["--net", "true"]);
@@ -213,7 +214,7 @@ pub fn can_make_namespaces() -> bool {
             .stderr(Stdio::null());
         test.status().is_ok_and(|status| status.success())
     };
-    is_installed("unshare") && test()
+    *CAN.get_or_init(|| is_installed("unshare") && test())
 }
 
 /// A command of a program, in its own network namespace where the system allows it.

@@ -4,7 +4,7 @@ use super::frame::Frame;
 use super::instruments::{Instruments, Offer, SinkAt};
 use super::outcome::Outcome;
 use crate::error::LabError;
-use crate::search::{Device, Trial};
+use crate::search::{Device, Refusal, Trial};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use volley_cli::Action;
@@ -330,13 +330,13 @@ fn start(workers: Vec<Worker>, core: Option<usize>) -> Result<WorkerThreads, Lab
 }
 
 impl Device for Rig {
-    fn trial(&mut self, rate: f64, seconds: f64) -> Result<Trial, String> {
+    fn trial(&mut self, rate: f64, seconds: f64) -> Result<Trial, Refusal> {
         let offer = Offer::of(rate);
         let time = Duration::from_secs_f64(seconds);
         let mut late = String::new();
         for _ in 0..TRIES {
             let outcome = self.run(&offer, time, &|| false);
-            let outcome = outcome.map_err(|e| e.to_string())?;
+            let outcome = outcome.map_err(|e| Refusal::Failed(e.to_string()))?;
             let wanted = outcome.sent + outcome.missed;
             if outcome.missed as f64 <= MISSED * wanted as f64 {
                 return Ok(Trial {
@@ -349,6 +349,6 @@ impl Device for Rig {
                 outcome.sent
             );
         }
-        Err(late)
+        Err(Refusal::Late(late))
     }
 }

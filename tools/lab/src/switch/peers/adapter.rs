@@ -252,6 +252,7 @@ mod tests {
             places: Some(Places {
                 control: 0,
                 workers: vec![3, 3],
+                generator: 0,
             }),
             ..topology
         };

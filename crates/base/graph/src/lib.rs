@@ -26,6 +26,7 @@ pub use data::col::{Col, ColumnInfo, ColumnKind, Life};
 pub use data::column::{Column, Words, strip_rows};
 pub use data::counters::{CounterInfo, Counters, NoCounters, Severity};
 pub use data::error::GraphError;
+pub use data::events::{CounterGroup, EventReport, MAX_EVENTS, Reading};
 pub use data::ids::NodeId;
 pub use data::lost::{panic_text, remember_panic};
 pub use data::numa::cores;
@@ -63,6 +64,7 @@ pub use queues::handoff::{HandoffReport, handoff_code};
 pub use queues::trace::{PacketTrace, Trace, TraceFilter, TraceNames, TraceReport, TraceStep};
 pub use queues::wakeup::WakeConditions;
 pub use worker::guarded::NodeFault;
+pub use worker::marks::mark_name;
 pub use worker::round::{Change, Worker};
 pub use worker::threads::{WorkerThread, WorkerThreads};
 

@@ -64,6 +64,11 @@ impl ThreadStack {
         self.thread.store(this_thread(), Release);
     }
 
+    /// The id of the thread; none if no thread can be sampled.
+    pub fn id(&self) -> Option<i32> {
+        Some(self.thread.load(Acquire)).filter(|id| *id != 0)
+    }
+
     /// The thread can no longer be sampled.
     pub fn clear(&self) {
         self.thread.store(0, Release);

@@ -7,6 +7,7 @@ pub(crate) mod col;
 pub(crate) mod column;
 pub(crate) mod counters;
 pub(crate) mod error;
+pub(crate) mod events;
 pub(crate) mod frame;
 pub(crate) mod ids;
 pub(crate) mod lost;

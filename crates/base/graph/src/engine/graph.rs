@@ -10,6 +10,7 @@ use crate::data::stats::NodeStats;
 use crate::data::worker_set::{MAX_WORKERS, WorkerSet};
 use crate::engine::arcs::ArcRegistry;
 use crate::engine::changes::{AddFrames, AddNode, NodeChange};
+use crate::engine::events::EventCounts;
 use crate::engine::node_order;
 use crate::engine::state::{
     Engine, HandoffMesh, LoopBase, NodeDefinition, NodePlacements, RetiredNodes, Settings,
@@ -73,6 +74,7 @@ impl Engine {
             retired_nodes: RetiredNodes::default(),
             columns: Vec::new(),
             gso_names: ["kind 0", "kind 1", "kind 2"],
+            events: EventCounts::default(),
             kept_texts: KeptTexts::default(),
         };
         engine.add(DropNode::NAME, move |w| {
@@ -364,8 +366,13 @@ impl Engine {
     pub(super) fn slot(&mut self, id: NodeId, worker: usize) -> Result<Slot, GraphError> {
         let edges = self.targets(id)?.into();
         let def = &mut self.defs[id.index()];
+        let body = (def.factory)(worker);
+        let body = match def.removed {
+            true => body,
+            false => self.events.body(worker, id, &def.name, body),
+        };
         Ok(Slot {
-            body: (def.factory)(worker),
+            body,
             own: NodeState {
                 node: id,
                 edges,

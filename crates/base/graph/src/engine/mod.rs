@@ -7,6 +7,7 @@
 
 pub(crate) mod arcs;
 mod changes;
+pub(crate) mod events;
 mod features;
 pub(crate) mod foreign;
 mod graph;

@@ -9,6 +9,7 @@ use crate::data::shares::Shares;
 use crate::data::stats::NodeStats;
 use crate::data::worker_set::WorkerSet;
 use crate::engine::arcs::ArcRegistry;
+use crate::engine::events::EventCounts;
 use crate::engine::texts::KeptTexts;
 use crate::node_api::drop_node::Ignored;
 use crate::node_api::stage::Role;
@@ -208,6 +209,8 @@ pub struct Engine {
     pub(super) retired_nodes: RetiredNodes,
     /// The names of the classes of super-segments.
     pub(super) gso_names: [&'static str; GsoKind::CLASSES],
+    /// Events of nodes.
+    pub(super) events: EventCounts,
     /// Texts of nodes whose code may be unmapped.
     pub(super) kept_texts: KeptTexts,
 }

@@ -63,6 +63,7 @@ impl Engine {
     /// Remove a worker that has ended: its id becomes free. Its counts stay in the totals.
     pub fn remove_worker(&mut self, place: usize, worker: Option<Worker>) {
         self.worker_set.remove(place);
+        self.events.remove_worker(place);
         drop(worker);
         self.unlink(place);
         let channel = &self.channels[place];
@@ -129,6 +130,7 @@ impl Engine {
             offsets: vec![0; size.next_multiple_of(8)].into(),
             holders: Holders::new(),
             holding: false,
+            meter: None,
             frames_allocated: 0,
         })
     }

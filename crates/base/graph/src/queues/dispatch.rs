@@ -9,6 +9,7 @@ use crate::data::stats::{NodeStats, add_relaxed};
 use crate::queues::arcs::{ArcPosition, ArcTables, RECEIVE};
 use crate::queues::handoff::HandoffRings;
 use crate::queues::holders::Holders;
+use crate::queues::meter::Meter;
 use crate::queues::pending_nodes::PendingNodes;
 use crate::queues::trace::Tracer;
 use std::collections::VecDeque;
@@ -50,6 +51,8 @@ pub(crate) struct DispatchState {
     pub(crate) holders: Holders,
     /// Stages among them whose packets must not be overtaken.
     pub(crate) holding: bool,
+    /// The counters of the worker's thread, while events of nodes are counted.
+    pub(crate) meter: Option<Box<Meter>>,
     /// Frames that were allocated while running, because the capacity was too small; tests check that there are none.
     pub(crate) frames_allocated: u64,
 }

@@ -9,6 +9,7 @@ pub(crate) mod dispatch;
 pub(crate) mod drop_table;
 pub(crate) mod handoff;
 pub(crate) mod holders;
+pub(crate) mod meter;
 pub(crate) mod pending_nodes;
 pub(crate) mod trace;
 pub(crate) mod wakeup;

@@ -12,6 +12,7 @@ use crate::node_api::vector::{Consumed, Vector};
 use crate::queues::dispatch::DispatchState;
 use crate::queues::trace::PacketTrace;
 use crate::queues::wakeup::WakeConditions;
+use crate::worker::counted::CountedBody;
 use crate::worker::handoff_stub::HandoffStub;
 use std::marker::PhantomData;
 use volley_simd::{Isa, Kernel, Level};
@@ -43,6 +44,10 @@ pub(crate) trait Body: Send {
     }
     /// The handoff stub, if this body is one.
     fn as_handoff_stub(&mut self) -> Option<&mut HandoffStub> {
+        None
+    }
+    /// The body that counts events, if this is one.
+    fn as_counted(&mut self) -> Option<&mut CountedBody> {
         None
     }
     /// Make packets.

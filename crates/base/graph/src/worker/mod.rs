@@ -4,9 +4,11 @@
 
 pub(crate) mod agenda;
 pub(crate) mod body;
+pub(crate) mod counted;
 pub(crate) mod deliver;
 pub(crate) mod guarded;
 pub(crate) mod handoff_stub;
+pub(crate) mod marks;
 pub(crate) mod round;
 pub(crate) mod sleep;
 pub(crate) mod threads;

@@ -157,6 +157,8 @@ fn may_use(from: &str, to: &str) -> bool {
         "crates/base/input" if to == FILE => true,
         "crates/base/graph" => foundation.contains(&to) || middle.contains(&to),
         _ if middle.contains(&from) => foundation.contains(&to),
+        // Counters of the threads of workers.
+        "crates/base/perfmon" => to == "crates/base/graph",
         _ if inside(from, "crates/base/") => false,
         "crates/net/iface" => base || [MODEL, OBJECT, SHOW].contains(&to),
         "crates/net/fib" => base || ["crates/net/iface", MODEL, OBJECT, SHOW].contains(&to),

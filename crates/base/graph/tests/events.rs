@@ -344,3 +344,14 @@ fn a_node_that_is_placed_on_a_worker_is_counted_there_and_gets_its_own_body_back
         wanted + last
     );
 }
+
+#[test]
+fn reading_counters_of_the_kernel_does_not_use_the_heap() {
+    let bundle = volley_perfmon::bundle("page-faults").unwrap();
+    let mut group = volley_perfmon::Group::open(bundle, volley_perfmon::this_thread()).unwrap();
+    let first = group.read();
+    let before = HEAP.with(Cell::get);
+    let last = (0..100).map(|_| group.read()).last().unwrap();
+    assert_eq!(HEAP.with(Cell::get), before);
+    assert!(last.values[2] > first.values[2], "the clock of the thread");
+}

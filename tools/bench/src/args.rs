@@ -140,6 +140,17 @@ pub enum Style {
     Rtc,
 }
 
+impl MacPattern {
+    /// Name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            MacPattern::One => "one",
+            MacPattern::Dst => "dst",
+            MacPattern::SrcDst => "src-dst",
+        }
+    }
+}
+
 impl Style {
     /// Name in reports.
     pub fn name(self) -> &'static str {
@@ -214,9 +225,15 @@ pub struct Args {
     /// Stop after this number of packets instead (one repetition).
     #[arg(long)]
     pub packets: Option<u64>,
+    /// Count instructions, cache misses and mispredicted branches of each node, too.
+    #[arg(long, conflicts_with_all = ["callgrind", "packets"])]
+    pub counters: bool,
     /// A short run for callgrind: with --packets, nothing is warmed up or verified.
     #[arg(long, requires = "packets")]
     pub callgrind: bool,
+    /// For a run under callgrind: nodes that are called by functions of their own, in this order.
+    #[arg(long, hide = true, requires = "callgrind", value_delimiter = ',')]
+    pub mark: Vec<String>,
     /// Processor core to run on (default: the last; several workers use the cores from the first on).
     #[arg(long)]
     pub core: Option<usize>,

@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod counted;
+mod counters;
 mod error;
 mod lpm;
 mod measure;
@@ -10,11 +12,13 @@ mod path_batcher;
 mod path_traffic;
 mod pauses;
 mod plugin;
+mod process;
 mod report;
 mod rtc;
 mod scaling;
 mod scatter;
 mod scenario;
+mod simulated;
 mod slow_path;
 mod tables;
 mod updates;

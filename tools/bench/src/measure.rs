@@ -4,9 +4,10 @@ use super::args::{Args, Scenario, Style};
 use super::pace;
 use super::report::{CostKind, NodeCost, Report, Sample, Spread, print_json};
 use super::scenario::Bench;
-use super::{BenchError, scaling, verify};
+use super::{BenchError, counters, scaling, verify};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+use volley_daemon::stack::StackError;
 use volley_graph::{NodeReport, NodeState, Severity};
 use volley_l2::model::MAC_LIMIT;
 
@@ -127,11 +128,14 @@ pub fn measure_with(
     }
     let (mut bench, verified) = ready_with(args, prepare)?;
     if !args.callgrind {
-        until(&mut bench, Duration::from_millis(100));
+        bench.run_for(Duration::from_millis(100));
     }
     let before = drops(&bench);
     let runs = repetitions(&mut bench, args);
-    let report = report(args, &bench, &runs, &before, verified);
+    let mut report = report(args, &bench, &runs, &before, verified);
+    if args.counters {
+        report.counters = Some(counters::count(args, &mut bench, &report.nodes)?);
+    }
     bench.enable(false)?;
     Ok(report)
 }
@@ -163,6 +167,12 @@ fn ready_with(
     } else {
         verify::sample(&mut bench)? > 0
     };
+    if !args.mark.is_empty() {
+        let engine = bench.stack.engine.clone();
+        let marked = engine.borrow_mut().mark_nodes(0, &args.mark);
+        marked.map_err(StackError::from)?;
+        bench.settle();
+    }
     bench.enable(true)?;
     Ok((bench, verified))
 }
@@ -180,6 +190,9 @@ fn check(args: &Args) -> Result<(), BenchError> {
             "--seconds {}: choose more than 0, at most 600",
             args.seconds
         ));
+    }
+    if args.counters && args.workers > 1 {
+        return bad("--counters counts the events of one worker: leave out --workers".into());
     }
     let cores = core_affinity::get_core_ids().map_or(1, |ids| ids.len());
     if !(1..=cores).contains(&args.workers) {
@@ -214,13 +227,6 @@ pub fn pin(core: Option<usize>) {
         .or_else(|| cores.last().copied());
     if let Some(core) = wanted {
         core_affinity::set_for_current(core);
-    }
-}
-
-fn until(bench: &mut Bench, limit: Duration) {
-    let start = Instant::now();
-    while start.elapsed() < limit {
-        bench.worker.steps(16);
     }
 }
 
@@ -266,7 +272,7 @@ fn repetition(bench: &mut Bench, limit: Duration) -> Run {
     let start = Instant::now();
     let mut before = pace::pace();
     while start.elapsed() < limit {
-        let mut slice = slice(bench, |bench| until(bench, SLICE));
+        let mut slice = slice(bench, |bench| bench.run_for(SLICE));
         let after = pace::pace();
         slice.pace = before.min(after);
         before = after;
@@ -387,6 +393,7 @@ fn report(
         loop_cycles_per_packet: per(&|r| r.loop_clocks as f64 / r.packets as f64).median,
         loop_cycles_per_round: per(&|r| r.loop_clocks as f64 / r.rounds.max(1) as f64),
         nodes: total(slices().filter(ours)),
+        counters: None,
         lpm_bytes: bench.stack.fib.borrow().stats().lpm_bytes as u64,
         table_load_seconds: bench.load_seconds,
         drops: lost.filter(|(_, n)| *n > 0).collect(),

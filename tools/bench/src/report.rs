@@ -1,5 +1,6 @@
 //! The result: a table for people, JSON for programs.
 
+use super::counted::{Counted, PerUnit};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -150,6 +151,9 @@ pub struct Report {
     pub loop_cycles_per_round: Spread,
     #[serde(serialize_with = "lines")]
     pub nodes: Vec<NodeCost>,
+    /// Events of each node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counters: Option<Counted>,
     pub lpm_bytes: u64,
     pub table_load_seconds: f64,
     pub drops: BTreeMap<String, u64>,
@@ -215,17 +219,7 @@ impl Report {
             self.lpm_bytes as f64 / 1048576.0,
             self.table_load_seconds
         );
-        println!(
-            "  {:<22} {:>12} {:>14} {:>10} {:>12}",
-            "node", "calls", "packets", "cycles/p", "packets/call"
-        );
-        for n in shown(&self.nodes) {
-            let (cycles, size) = (n.cycles_per_packet, n.vectors_per_call);
-            println!(
-                "  {:<22} {:>12} {:>14} {cycles:>10.2} {size:>12.1}",
-                n.name, n.calls, n.vectors
-            );
-        }
+        self.print_nodes();
         for (reason, count) in &self.drops {
             println!("  dropped {count:>12}  {reason}");
         }
@@ -240,9 +234,101 @@ impl Report {
     }
 }
 
+/// Events of the table, by their names in `show perfmon`, and the heads of their columns.
+const EVENTS: [(&str, &str); 8] = [
+    ("instructions", "instr"),
+    ("cycles", "core cyc"),
+    ("l1d-misses", "L1D"),
+    ("l1i-misses", "L1I"),
+    ("l2-misses", "L2"),
+    ("llc-misses", "LLC"),
+    ("branches", "branches"),
+    ("branch-misses", "mispred"),
+];
+
+impl Report {
+    /// The lines of the nodes, with the events of each.
+    fn print_nodes(&self) {
+        let counted = self.counters.as_ref().filter(|it| it.source.is_some());
+        let units: &[&str] = if counted.is_some() {
+            &["p", "call"]
+        } else {
+            &[]
+        };
+        let heads = units.iter().flat_map(|unit| {
+            EVENTS.iter().map(move |(_, head)| {
+                let head = format!("{head}/{unit}");
+                format!(" {head:>14}")
+            })
+        });
+        println!(
+            "  {:<22} {:>12} {:>14} {:>10} {:>12}{}",
+            "node",
+            "calls",
+            "packets",
+            "cycles/p",
+            "packets/call",
+            heads.collect::<String>()
+        );
+        for n in shown(&self.nodes) {
+            let (cycles, size) = (n.cycles_per_packet, n.vectors_per_call);
+            let events = counted.map(|it| events(it, n.name)).unwrap_or_default();
+            println!(
+                "  {:<22} {:>12} {:>14} {cycles:>10.2} {size:>12.1}{events}",
+                n.name, n.calls, n.vectors
+            );
+        }
+        match &self.counters {
+            Some(it) if it.source.is_some() => {
+                println!("  events by {}: {}", it.source.unwrap_or_default(), it.text)
+            }
+            Some(it) => println!("  events are not counted: {}", it.text),
+            None => {}
+        }
+    }
+}
+
+/// The events of a node: for each packet, then for each call.
+fn events(counted: &Counted, node: &str) -> String {
+    let node = counted.nodes.get(node);
+    let figure = |event: &str, unit: fn(&PerUnit) -> f64, digits: usize| {
+        let value = node.and_then(|it| it.get(event)).map(unit);
+        let text = value.map_or_else(|| "-".to_owned(), |it| format!("{it:.digits$}"));
+        format!(" {text:>14}")
+    };
+    let of_packet = EVENTS.iter().map(|it| figure(it.0, |it| it.per_packet, 3));
+    let of_call = EVENTS.iter().map(|it| figure(it.0, |it| it.per_call, 1));
+    of_packet.chain(of_call).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn events_of_a_node_are_beside_its_cycles() {
+        let figures = PerUnit {
+            per_packet: 29.5,
+            per_call: 7552.0,
+        };
+        let counted = Counted {
+            source: Some("PMU"),
+            text: String::new(),
+            nodes: [("a".to_owned(), [("instructions", figures)].into())].into(),
+        };
+        let words = |node| {
+            let line = events(&counted, node);
+            line.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        let dashes = ["-"; 7].join(" ");
+        assert_eq!(
+            words("a").join(" "),
+            format!("29.500 {dashes} 7552.0 {dashes}")
+        );
+        assert_eq!(words("b"), ["-"; 16]);
+    }
 
     #[test]
     fn the_middle_of_values() {

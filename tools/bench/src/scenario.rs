@@ -6,7 +6,7 @@ use super::args::{Args, Scenario, Style};
 use super::rtc::{Bound, Rtc};
 use super::tables::{self, Rows};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use volley_daemon::stack::{Stack, StackError};
 use volley_daemon::{EngineSettings, IsaChoice};
 use volley_fib::{Path, RouteCounter, Source, StaticNeighbor, V4, V6, Via};
@@ -177,9 +177,18 @@ impl Bench {
         Ok(())
     }
 
-    fn settle(&mut self) {
+    /// Wait until all workers use every change.
+    pub fn settle(&mut self) {
         while !self.stack.settled() {
             self.step();
+        }
+    }
+
+    /// Rounds of the first worker for this time.
+    pub fn run_for(&mut self, limit: Duration) {
+        let start = Instant::now();
+        while start.elapsed() < limit {
+            self.worker.steps(16);
         }
     }
 

@@ -1,12 +1,12 @@
 //! The router of one scenario: the plugin, its objects, and a stream of preloaded packets that pass its node.
 
-use super::child::file_error;
 use super::figures::{Peer, Row};
 use super::whole::{Cost, whole};
 use crate::BenchError;
 use crate::args::PluginArgs;
 use crate::pace;
 use crate::pauses::change;
+use crate::process::file_error;
 use crate::report::Spread;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

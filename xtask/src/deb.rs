@@ -14,7 +14,7 @@ const SHELLS: [(&str, &str); 3] = [
     ("fish", "usr/share/fish/vendor_completions.d/volley.fish"),
 ];
 /// Files that are packaged unchanged.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 7] = [
     (
         "packaging/volley.service",
         "usr/lib/systemd/system/volley.service",
@@ -27,6 +27,10 @@ const FILES: [(&str, &str); 6] = [
     (
         "packaging/namespaces.conf",
         "usr/share/doc/volley/examples/namespaces.conf",
+    ),
+    (
+        "packaging/perfmon.conf",
+        "usr/share/doc/volley/examples/perfmon.conf",
     ),
     ("README.md", "usr/share/doc/volley/README.md"),
     ("LICENSE", "usr/share/doc/volley/copyright"),

@@ -10,6 +10,7 @@ macro_rules! features {
         pub fn classes() -> Result<(), DefinitionError> {
             crate::show::classes()?;
             crate::verbs::classes()?;
+            crate::perfmon::classes()?;
             crate::settings::classes()?;
             volley_iface::classes()?;
             volley_l2::classes()?;

@@ -13,6 +13,7 @@ pub mod limits;
 mod notice;
 pub mod objects;
 mod observe;
+pub mod perfmon;
 pub mod run;
 mod settings;
 pub mod show;

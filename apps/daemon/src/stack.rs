@@ -137,6 +137,7 @@ fn observed(
     fib: &Rc<RefCell<Fib>>,
 ) -> (Rc<RefCell<Log>>, Rc<Latencies>) {
     Observer::register(registry, worker_set);
+    crate::perfmon::register(registry);
     answer_memory(registry, fib);
     let log = crate::watch::register(registry, worker_set);
     (log, crate::latency::register(registry))

@@ -18,7 +18,7 @@ const STREAM: u64 = libc::SOCK_STREAM as u64;
 const WRITE_AND_EXECUTE: u64 = (libc::PROT_WRITE | libc::PROT_EXEC) as u64;
 
 /// Calls that no thread may make. Without a filter each gives root another result.
-const FORBIDDEN: [Call; 17] = [
+const FORBIDDEN: [Call; 19] = [
     ("execve", libc::SYS_execve, [0, 0, 0]),
     ("execveat", libc::SYS_execveat, [u64::MAX, 0, 0]),
     ("fork", libc::SYS_fork, [0, 0, 0]),
@@ -36,6 +36,16 @@ const FORBIDDEN: [Call; 17] = [
     ("io_uring_setup", libc::SYS_io_uring_setup, [0, 0, 0]),
     ("a socket to guests", libc::SYS_socket, [VSOCK, STREAM, 0]),
     (
+        "events of all threads",
+        libc::SYS_perf_event_open,
+        [u64::MAX, u64::MAX, u64::MAX],
+    ),
+    (
+        "events of a processor",
+        libc::SYS_perf_event_open,
+        [u64::MAX, 0, 0],
+    ),
+    (
         "writable code",
         libc::SYS_mprotect,
         [1, 0, WRITE_AND_EXECUTE],
@@ -43,11 +53,16 @@ const FORBIDDEN: [Call; 17] = [
 ];
 
 /// Calls that only workers may not make, and their result in the other threads.
-const FORBIDDEN_TO_WORKERS: [Call; 4] = [
+const FORBIDDEN_TO_WORKERS: [Call; 5] = [
     ("openat", libc::SYS_openat, [u64::MAX, 0, 0]),
     ("socket", libc::SYS_socket, [9999, 0, 0]),
     ("bpf", libc::SYS_bpf, [0, 0, 0]),
     ("unlinkat", libc::SYS_unlinkat, [u64::MAX, 0, 0]),
+    (
+        "perf_event_open",
+        libc::SYS_perf_event_open,
+        [u64::MAX, 0, u64::MAX],
+    ),
 ];
 
 /// The number of filters of a thread.

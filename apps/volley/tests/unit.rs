@@ -14,6 +14,7 @@ use support::{Daemon, Folder, text, volley};
 
 const UNIT: &str = include_str!("../../../packaging/volley.service");
 const NAMESPACES: &str = include_str!("../../../packaging/namespaces.conf");
+const PERFMON: &str = include_str!("../../../packaging/perfmon.conf");
 /// User and group ids in the tests' `/etc/passwd`.
 const ID: u32 = 977;
 
@@ -43,6 +44,7 @@ fn the_unit_is_rated_at_most_two_and_a_half() {
     for (unit, limit) in [
         (UNIT.to_owned(), "25"),
         (format!("{UNIT}{NAMESPACES}"), "27"),
+        (format!("{UNIT}{PERFMON}"), "25"),
     ] {
         let file = folder.file("volley.service");
         std::fs::write(&file, unit).unwrap();

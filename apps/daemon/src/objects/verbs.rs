@@ -105,6 +105,13 @@ fn of_features() -> Vec<Command> {
         ),
         ("pcap trace off", "", json!({ "verb": "pcap-trace-off" })),
         (
+            "perfmon start bundle inst-and-clock",
+            "",
+            json!({ "verb": "perfmon-start", "bundle": "inst-and-clock" }),
+        ),
+        ("perfmon stop", "", json!({ "verb": "perfmon-stop" })),
+        ("perfmon reset", "", json!({ "verb": "perfmon-reset" })),
+        (
             "pcap trace tx intfc any max 1000 file /tmp/x.pcap",
             "pcap trace tx file /tmp/x.pcap",
             json!({ "verb": "pcap-trace-on", "tx": true, "file": "/tmp/x.pcap" }),

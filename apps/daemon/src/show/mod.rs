@@ -2,12 +2,14 @@
 
 mod graph;
 mod memory;
+mod perfmon;
 mod runtime;
 mod system;
 mod workers;
 
 pub use graph::*;
 pub use memory::*;
+pub use perfmon::*;
 pub use runtime::*;
 pub use system::*;
 pub use workers::*;
@@ -30,5 +32,7 @@ pub(crate) fn classes() -> Result<(), DefinitionError> {
     ShowWorkers::query()?;
     ShowPauses::query()?;
     ShowControlLatency::query()?;
+    ShowPerfmon::query()?;
+    ShowPerfmonBundles::query()?;
     Ok(())
 }

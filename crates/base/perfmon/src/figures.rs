@@ -38,7 +38,7 @@ impl Figures {
             quotient(of * ratio.factor, by)
         });
         Figures {
-            total: each(&|it| Some(quotient(it?, calls)? * runs)),
+            total: each(&|it| quotient(it? * runs, calls)),
             per_packet: each(&over(report.vectors as f64)),
             per_call: each(&over(calls)),
             ratio,

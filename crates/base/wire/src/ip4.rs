@@ -57,6 +57,32 @@ pub mod option {
     pub const ROUTER_ALERT: u8 = 148;
 }
 
+/// The sum of the 16-bit words of a header without options, not folded. `header` has its 32-bit words in host order.
+#[inline(always)]
+pub fn add_up(header: [u32; 5]) -> u32 {
+    header.iter().map(|w| (w & 0xffff) + (w >> 16)).sum()
+}
+
+/// Nonzero for a packet that a router may not simply forward (RFC 1812, 5.2.2, 5.3.1 and 5.3.7): an invalid header, options, a TTL of 0 or
+/// 1, or an address that is never forwarded. It takes as few operations as all these checks together allow, so that only such packets
+/// need an exact check. `len` is the length from the header on, `header` has the header's 32-bit words in host order.
+#[inline(always)]
+pub fn suspicious(len: u32, header: [u32; 5]) -> u32 {
+    let mask = |is: bool| u32::from(is).wrapping_neg();
+    let [w0, _, w2, src, dst] = header;
+    // A correct header sums to a multiple of 0xffff, from one to ten times: one fold turns all of these into 0xffff.
+    let sum = add_up(header);
+    let checksum = ((sum & 0xffff) + (sum >> 16)) ^ 0xffff;
+    let (total, len) = ((w0 & 0xffff) as i32, len as i32);
+    // This also covers a frame shorter than 20 bytes: it is shorter than a total length of 20 or more.
+    let lengths = mask(total < 20) | mask(total > len);
+    // First byte 0 or from 224 on, 127, or 169.254: the same for both addresses.
+    let from_one = |a: u32| a.wrapping_sub(1 << 24);
+    let range = mask(from_one(src).max(from_one(dst)) >= 223 << 24);
+    let odd = |a: u32| mask(a >> 24 == 127) | mask(a >> 16 == 0xa9fe);
+    (w0 >> 24 ^ 0x45) | checksum | lengths | range | odd(src) | odd(dst) | mask(w2 >> 25 == 0)
+}
+
 impl Ip4Header {
     /// A header without options, with a correct checksum, for `payload_len` bytes; the total length is limited to 65,535.
     pub fn new(

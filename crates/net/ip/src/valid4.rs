@@ -1,14 +1,8 @@
-//! Validity of an IPv4 header and its addresses: the rules of ip4-input for one packet, in an exact form and in a quick form
-//! that only decides whether the exact one is needed.
+//! Validity of an IPv4 header and its addresses: the exact rules of ip4-input for one packet. [`volley_wire::ip4::suspicious`] decides
+//! whether they are needed.
 
 use crate::node::ip4_input::Count;
-use volley_graph::{Counters, mask};
-
-/// The sum of a header's 16-bit words, not folded.
-#[inline(always)]
-pub(crate) fn add_up(header: [u32; 5]) -> u32 {
-    header.iter().map(|w| (w & 0xffff) + (w >> 16)).sum()
-}
+use volley_graph::Counters;
 
 /// Whether the first byte of an address is one that no host on the wire may have (RFC 1812, 5.3.7).
 #[inline(always)]
@@ -82,27 +76,10 @@ pub(crate) fn judge(len: u32, header: [u32; 5], sum: u32) -> u32 {
     if len < 20 { Count::TooShort.code() } else { v }
 }
 
-/// Nonzero for a packet that [`judge`] would drop or divert, in as few operations as all its checks together allow: only those
-/// packets get the exact verdict.
-#[inline(always)]
-pub(crate) fn suspicious(len: u32, header: [u32; 5]) -> u32 {
-    let [w0, _, w2, src, dst] = header;
-    // A correct header sums to a multiple of 0xffff, from one to ten times: one fold turns all of these into 0xffff.
-    let sum = add_up(header);
-    let checksum = ((sum & 0xffff) + (sum >> 16)) ^ 0xffff;
-    let (total, len) = ((w0 & 0xffff) as i32, len as i32);
-    // This also covers a frame shorter than 20 bytes: it is shorter than a total length of 20 or more.
-    let lengths = mask(total < 20) | mask(total > len);
-    // First byte 0 or from 224 on, 127, or 169.254: the same for both addresses.
-    let from_one = |a: u32| a.wrapping_sub(1 << 24);
-    let range = mask(from_one(src).max(from_one(dst)) >= 223 << 24);
-    let odd = |a: u32| mask(a >> 24 == 127) | mask(a >> 16 == 0xa9fe);
-    (w0 >> 24 ^ 0x45) | checksum | lengths | range | odd(src) | odd(dst) | mask(w2 >> 25 == 0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use volley_wire::ip4::{add_up, suspicious};
 
     #[test]
     fn nothing_escapes_the_quick_look() {

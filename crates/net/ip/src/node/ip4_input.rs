@@ -5,7 +5,7 @@
 
 use crate::IpTrace;
 use crate::family::{is_local, one_table};
-use crate::valid4::{add_up, judge, suspicious};
+use crate::valid4::judge;
 use std::sync::Arc;
 use volley_fib::V4;
 use volley_fib::columns::{DST, TOTAL_LENGTH};
@@ -15,6 +15,7 @@ use volley_graph::{
     nexts, or_all, strip_rows,
 };
 use volley_iface::{Flag, IfTable};
+use volley_wire::ip4::{add_up, suspicious};
 
 nexts! {
     /// Where ip4-input sends packets.

@@ -35,6 +35,12 @@ impl Bits {
             .sum()
     }
 
+    /// The set as one bit for each row, 64 rows a word, the first row in the lowest bit.
+    #[inline(always)]
+    pub fn words(&self) -> &[u64; 16] {
+        &self.words
+    }
+
     /// Whether `row` is in the set.
     #[inline(always)]
     pub fn has(&self, row: usize) -> bool {

@@ -37,6 +37,11 @@ pub mod tables {
     pub use volley_tables::{LpmError, lpm4};
 }
 
+/// Code that is compiled for each instruction-set level, for loops over columns outside of nodes.
+pub mod kernel {
+    pub use volley_simd::{Bits, Isa, Kernel, Level, all_equal, call, or_all};
+}
+
 /// Packets that a node lends to code without its types.
 pub mod lend {
     pub use volley_graph::{EmptyVector, LentPackets};

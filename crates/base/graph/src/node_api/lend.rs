@@ -2,16 +2,17 @@
 //! embedded language, and gets back before it sends them.
 
 use crate::data::col::Col;
-use crate::data::frame::Frame;
+use crate::data::column::Words;
+use crate::data::frame::{CHAINED, Frame, IDX, POS};
 use crate::data::packet::{Packet, PacketView, first_segment};
 use crate::node_api::context::RawCx;
 use crate::node_api::edges::Nexts;
-use crate::node_api::vector::Vector;
+use crate::node_api::vector::{Vector, load_words};
 use crate::queues::dispatch::DispatchState;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use volley_buf::Pool;
-use volley_simd::Isa;
+use volley_buf::{Pool, READABLE};
+use volley_simd::{Isa, or_all};
 
 /// The packets of a vector without the vector: they belong to this value until [`EmptyVector::restore`] takes them back.
 pub struct LentPackets {
@@ -79,6 +80,53 @@ impl LentPackets {
     pub fn column(&self, col: Col) -> &[u32] {
         self.frame.declared.check(col);
         self.frame.words(col.at())
+    }
+
+    /// A column in strips of 16 words: see [`crate::Column::strips`].
+    #[inline(always)]
+    pub fn strips(&self, col: Col) -> &[[u32; 16]] {
+        self.frame.declared.check(col);
+        self.frame.cols[col.at()].strips(self.frame.n)
+    }
+
+    /// Whether any packet is a chain of buffers.
+    #[inline(always)]
+    pub fn has_chains(&self) -> bool {
+        or_all(self.frame.words(POS)) & CHAINED != 0
+    }
+
+    /// Load `K` 32-bit header words from byte `offset` of every packet: see [`Vector::words`].
+    #[inline(always)]
+    pub fn words<I: Isa, const K: usize>(&self, isa: I, offset: usize, out: &mut Words<K>) {
+        let (base, n) = (self.pool.base(), self.frame.n);
+        let (idx, pos) = (self.frame.words(IDX), self.frame.words(POS));
+        let mut offsets = [0; 8];
+        for first in (0..n).step_by(8) {
+            let rows = first..n.min(first + 8);
+            let count = rows.len();
+            let pos = pos[rows.clone()].iter().map(|it| it & !CHAINED);
+            Pool::offsets(&idx[rows], pos, &mut offsets);
+            let last = offsets[count - 1];
+            offsets[count..].fill(last);
+            // SAFETY: the frame owns the buffers of the rows; positions are in their slots.
+            unsafe { load_words(isa, base, &offsets, (offset, first / 8), out) };
+        }
+    }
+
+    /// The first `N` bytes of one packet, for writing: for loops over packets. Bytes behind the packet's end are undefined, and writing
+    /// to them has no effect on packets.
+    ///
+    /// # Panics
+    /// When there is no such row.
+    #[inline(always)]
+    pub fn front<const N: usize>(&mut self, row: usize) -> &mut [u8; N] {
+        const { assert!(N <= READABLE) };
+        let (idx, pos) = (self.frame.words(IDX)[row], self.frame.words(POS)[row]);
+        // SAFETY: the frame owns the buffer and is borrowed exclusively; N bytes from the position are in the slot.
+        unsafe {
+            let at = self.pool.at(idx, (pos & !CHAINED) as usize);
+            &mut *at.cast::<[u8; N]>()
+        }
     }
 }
 

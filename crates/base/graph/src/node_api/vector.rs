@@ -14,7 +14,7 @@ use crate::node_api::edges::Nexts;
 use crate::queues::arcs::ArcId;
 use crate::queues::dispatch::DispatchState;
 use std::marker::PhantomData;
-use volley_buf::{META, POS_MAX, Pool, READABLE};
+use volley_buf::{Base, META, POS_MAX, Pool, READABLE};
 use volley_simd::{Isa, all_equal, bytes_read, or_all, prefetch};
 
 /// Proof that every row of a vector was sent, held or freed.
@@ -95,6 +95,29 @@ fn split_rows<I: Isa>(isa: I, dispatch: &mut DispatchState, frame: Box<Frame>, t
     let n = frame.n;
     dispatch.split(isa, frame, targets.words(n), |code| NodeId(code as u16));
     dispatch.targets = targets;
+}
+
+/// Load `K` header words, from byte `offset` on, of the eight packets of rows `8 * eight..`, whose positions in the arena are `at`.
+///
+/// # Safety
+/// The caller owns the buffers, and the positions are in their slots.
+#[inline(always)]
+pub(crate) unsafe fn load_words<I: Isa, const K: usize>(
+    isa: I,
+    base: Base,
+    at: &[usize; 8],
+    (offset, eight): (usize, usize),
+    out: &mut Words<K>,
+) {
+    const { assert!(bytes_read(K) <= READABLE / 2) };
+    let offset = offset.min(READABLE - bytes_read(K));
+    let places = out.places(eight);
+    // SAFETY: the caller's contract: READABLE bytes follow every position, and `offset` plus the bytes read are within them. Every
+    // destination has eight words, and destinations do not overlap.
+    unsafe {
+        let at = at.map(|at| base.at(at).add(offset).cast_const());
+        isa.load_words(&at, &places);
+    }
 }
 
 /// The destination of a packet in [`Vector::each_to`].
@@ -270,10 +293,10 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     fn transpose<const K: usize>(&self, offset: usize, out: &mut Words<K>) {
         const { assert!(bytes_read(K) <= READABLE / 2) };
         let (isa, base) = (self.isa, self.dispatch.bufs.pool().base());
-        let offset = offset.min(READABLE - bytes_read(K));
         if I::FEW {
+            let offset = offset.min(READABLE - bytes_read(K));
             for (row, &at) in self.dispatch.offsets[..self.frame.n].iter().enumerate() {
-                // SAFETY: as below.
+                // SAFETY: the row owns its buffer, READABLE bytes follow its position, and `offset` plus the words are within them.
                 let words = unsafe {
                     base.at(at)
                         .add(offset)
@@ -286,13 +309,8 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         }
         let eights = self.dispatch.offsets[..self.frame.n.next_multiple_of(8)].as_chunks::<8>();
         for (eight, at) in eights.0.iter().enumerate() {
-            let places = out.places(eight);
-            // SAFETY: the rows own their buffers, READABLE bytes follow every position, and `offset` plus the bytes
-            // read are within them. Every destination has eight words, and destinations do not overlap.
-            unsafe {
-                let at = at.map(|at| base.at(at).add(offset).cast_const());
-                isa.load_words(&at, &places);
-            }
+            // SAFETY: the rows own their buffers, and positions are in their slots.
+            unsafe { load_words(isa, base, at, (offset, eight), out) };
         }
     }
 

@@ -6,10 +6,11 @@
 use crate::fields::{ETHERNET, Place};
 use crate::ip4::fill_checksum;
 use crate::masks::{self, ALL};
-use crate::parsed::{MINE, Parsed};
+use crate::parsed::{self, Parsed};
 use crate::sets::{Bits, NO_BITS, Selected, Sets};
 use crate::tables::{Hop, NO_INTERFACE};
 use crate::verdict::Verdict;
+use volley_sdk::kernel::Level;
 use volley_sdk::lend::LentPackets;
 use volley_sdk::prelude::*;
 
@@ -20,8 +21,17 @@ pub(crate) type Fault = String;
 pub(crate) struct Batch {
     pub(crate) packets: Option<LentPackets>,
     pub(crate) sets: Sets,
+    /// The instruction-set level of the node.
+    pub(crate) level: Level,
+    /// Routes that were looked up.
     pub(crate) hops: Vec<Hop>,
+    /// Packets whose route is complete.
+    pub(crate) complete: Bits,
+    /// The interface on which each packet is sent.
+    pub(crate) outputs: Vec<u32>,
     pub(crate) verdicts: Vec<Verdict>,
+    /// The script has sent packets.
+    pub(crate) has_sent: bool,
     /// Packets that have got an Ethernet header: their position is at it.
     pub(crate) framed: Vec<bool>,
     /// How often the TTL of each packet was decremented for a route.
@@ -34,6 +44,8 @@ pub(crate) struct Batch {
     pub(crate) parsed: Parsed,
     /// Results of a lookup.
     pub(crate) leaves: Vec<u32>,
+    /// Lengths that routes allow.
+    pub(crate) limits: [Column; 2],
 }
 
 impl Batch {
@@ -48,23 +60,31 @@ impl Batch {
             macs,
             packets: None,
             sets: Sets::new(size),
+            level: Level::Scalar,
             hops: vec![Hop::NONE; size],
+            complete: NO_BITS,
+            outputs: vec![NO_INTERFACE; size],
             verdicts: vec![Verdict::Next; size],
+            has_sent: false,
             framed: vec![false; size],
             lowered: vec![0; size],
             is_layer3,
             parsed: Parsed::new(size),
             leaves: vec![0; size],
+            limits: std::array::from_fn(|_| Column::new(size)),
         }
     }
 
-    /// Begin a vector: the script gets the packets of `present`.
-    pub(crate) fn begin(&mut self, packets: LentPackets, present: &[u64]) {
+    /// Begin a vector: the script gets the packets of `present`. Operations are compiled for `level`.
+    pub(crate) fn begin(&mut self, level: Level, packets: LentPackets, present: &[u64]) {
         let n = packets.len();
+        self.level = level;
         self.verdicts[..n].fill(Verdict::Next);
         self.framed[..n].fill(false);
         self.lowered[..n].fill(0);
-        self.hops[..n].fill(Hop::NONE);
+        self.outputs[..n].fill(NO_INTERFACE);
+        self.complete = NO_BITS;
+        self.has_sent = false;
         self.packets = Some(packets);
         self.parsed.begin(present);
         self.sets.begin(present, n);
@@ -86,9 +106,9 @@ impl Batch {
         &self.verdicts[..n]
     }
 
-    /// The routes of the first `n` packets.
-    pub(crate) fn hops(&self, n: usize) -> &[Hop] {
-        &self.hops[..n]
+    /// The interfaces on which the first `n` packets are sent.
+    pub(crate) fn outputs(&self, n: usize) -> &[u32] {
+        &self.outputs[..n]
     }
 
     /// Set the verdict on one packet.
@@ -146,21 +166,28 @@ impl Batch {
             );
         }
         self.parse(set)?;
-        self.sets.select(set, &self.parsed.with_type(wanted))
+        let n = lent(&mut self.packets)?.len();
+        let equal = self.parsed.with_type(self.level, n, wanted);
+        self.sets.select(set, &equal)
     }
 
     /// Packets whose frame is for their receive interface. Packets of the arc ip4-unicast are for the router.
     pub(crate) fn for_me(&mut self, set: u32) -> Result<u32, Fault> {
         self.parse(set)?;
-        self.sets.select(set, &self.parsed.with(MINE))
+        self.sets.select(set, self.parsed.mine())
     }
 
     /// Read the headers of a set's packets that were not read. Returns the packets of the set.
     pub(crate) fn parse(&mut self, set: u32) -> Result<Bits, Fault> {
         let packets = lent(&mut self.packets)?;
         let bits = self.sets.bits(set)?;
-        let place = (self.is_layer3, &*self.framed);
-        self.parsed.read(&bits, packets, &self.macs, place);
+        let place = parsed::Place {
+            level: self.level,
+            is_layer3: self.is_layer3,
+            framed: &self.framed,
+            macs: &self.macs,
+        };
+        self.parsed.read(&bits, packets, place);
         Ok(bits)
     }
 
@@ -251,13 +278,14 @@ impl Batch {
     /// Send packets on this interface, or on that of their route.
     pub(crate) fn send(&mut self, set: u32, interface: Option<u32>) -> Result<(), Fault> {
         lent(&mut self.packets)?;
-        let (hops, verdicts) = (&mut self.hops, &mut self.verdicts);
+        let (outputs, verdicts) = (&mut self.outputs, &mut self.verdicts);
         let (framed, is_layer3) = (&self.framed, self.is_layer3);
+        self.has_sent = true;
         self.sets.get(set)?.each(|row| {
             if let Some(interface) = interface {
-                hops[row].interface = interface;
+                outputs[row] = interface;
             }
-            if hops[row].interface == NO_INTERFACE {
+            if outputs[row] == NO_INTERFACE {
                 return Err(format!(
                     "packet {} has no route: name the interface, or look the packet up before",
                     row + 1
@@ -312,7 +340,8 @@ impl Batch {
         }
         // A reply has its checksums.
         packet.set(Col::OFFLOAD, 0);
-        self.hops[row].interface = rx;
+        self.outputs[row] = rx;
+        self.has_sent = true;
         self.framed[row] = true;
         self.verdicts[row] = Verdict::Send;
         Ok(true)

@@ -3,11 +3,13 @@
 use crate::batch::{Batch, Fault, lent, start_of_ip};
 use crate::fields::ETHERNET;
 use crate::masks;
-use crate::parsed::{BAD, GOOD};
-use crate::sets::NO_BITS;
+use crate::sets::{Bits, NO_BITS};
 use crate::tables::{Hop, NO_INTERFACE};
 use crate::verdict::Verdict;
 use std::net::Ipv4Addr;
+use volley_sdk::kernel::{self, Kernel, all_equal};
+use volley_sdk::lend::LentPackets;
+use volley_sdk::prelude::*;
 use volley_sdk::tables::lpm4::Lpm4View;
 use volley_sdk::wire::ip4::Ip4Header;
 use volley_sdk::wire::{Header, checksum};
@@ -17,17 +19,18 @@ impl Batch {
     /// are invalid. Packets with options and with a TTL of 0 or 1 are in neither.
     pub(crate) fn check_ip4(&mut self, set: u32) -> Result<(u32, u32), Fault> {
         self.parse(set)?;
-        let good = self.sets.select(set, &self.parsed.with(GOOD))?;
-        let bad = self.sets.select(set, &self.parsed.with(BAD))?;
-        let (mut padded, good_bits) = (self.parsed.padded(), self.sets.bits(good)?);
+        let good = self.sets.select(set, self.parsed.good())?;
+        let bad = self.sets.select(set, self.parsed.bad())?;
+        let (mut padded, good_bits) = (*self.parsed.padded(), self.sets.bits(good)?);
         padded
             .iter_mut()
             .zip(good_bits)
             .for_each(|(to, of)| *to &= of);
         if padded != NO_BITS {
             let packets = lent(&mut self.packets)?;
+            let n = packets.len();
             for row in masks::rows(&padded) {
-                packets.packet(row).truncate(self.parsed.end(row));
+                packets.packet(row).truncate(self.parsed.end(row, n));
             }
         }
         Ok((good, bad))
@@ -36,44 +39,45 @@ impl Batch {
     /// Look up the destinations of IPv4 packets. Returns the set of those whose route is complete and whose length the interface of
     /// the route can transmit. A packet that the script has sent and that has no route now is not sent.
     pub(crate) fn lookup(&mut self, set: u32, view: &Lpm4View, hops: &[Hop]) -> Result<u32, Fault> {
-        self.parse(set)?;
+        let wanted = self.parse(set)?;
         let packets = lent(&mut self.packets)?;
-        let (framed, is_layer3) = (&self.framed, self.is_layer3);
-        let (found, verdicts) = (&mut self.hops, &mut self.verdicts);
-        // The results of packets that are not in the set are not read.
-        let leaves = &mut self.leaves[..packets.len()];
-        view.lookup_batch(self.parsed.destinations(leaves.len()), leaves);
-        let mut bits = NO_BITS;
-        self.sets.get(set)?.for_each(|row| {
-            let hop = (leaves[row] as usize).checked_sub(1);
-            let hop = hop.and_then(|at| hops.get(at)).unwrap_or(&Hop::NONE);
-            found[row] = *hop;
-            if hop.interface == NO_INTERFACE && verdicts[row] == Verdict::Send {
-                verdicts[row] = Verdict::Next;
-            }
-            let net = start_of_ip(is_layer3, framed, row);
-            let length = packets.view(row).len().saturating_sub(net);
-            if hop.is_complete && length <= hop.mtu as usize {
-                masks::insert(&mut bits, row);
-            }
-        });
-        self.sets.put(set, &bits)
+        let n = packets.len();
+        let sent = self.has_sent.then_some(&mut self.verdicts[..n]);
+        let lookup = Lookup {
+            packets,
+            table: (view, hops),
+            wanted: &wanted,
+            destinations: self.parsed.destinations(n),
+            starts: (self.is_layer3, &self.framed[..n]),
+            leaves: &mut self.leaves[..n],
+            found: &mut self.hops[..n],
+            outputs: &mut self.outputs[..n],
+            limits: &mut self.limits,
+            sent,
+        };
+        let (complete, mut fit) = kernel::call(self.level, lookup);
+        for at in 0..wanted.len() {
+            self.complete[at] = self.complete[at] & !wanted[at] | complete[at] & wanted[at];
+            fit[at] &= wanted[at];
+        }
+        self.sets.put(set, &fit)
     }
 
     /// Apply the routes of a lookup: decrement the TTL and write the Ethernet header.
     pub(crate) fn apply(&mut self, set: u32) -> Result<(), Fault> {
         let packets = lent(&mut self.packets)?;
-        self.parsed.forget(&self.sets.bits(set)?);
+        let wanted = self.sets.bits(set)?;
+        self.parsed.forget(&wanted);
+        let without = std::array::from_fn::<u64, 16, _>(|at| wanted[at] & !self.complete[at]);
+        if let Some(row) = masks::rows(&without).next() {
+            return Err(format!(
+                "packet {} has no complete route: apply routes to the mask that `lookup` returns",
+                row + 1
+            ));
+        }
         let (hops, framed, is_layer3) = (&self.hops, &mut self.framed, self.is_layer3);
         let lowered = &mut self.lowered;
         self.sets.get(set)?.each(|row| {
-            let hop = &hops[row];
-            if !hop.is_complete {
-                return Err(format!(
-                    "packet {} has no complete route: apply routes to the mask that `lookup` returns",
-                    row + 1
-                ));
-            }
             let net = start_of_ip(is_layer3, framed, row);
             if net == 0 && !packets.packet(row).retreat(ETHERNET) {
                 return Err(format!(
@@ -82,11 +86,12 @@ impl Batch {
                 ));
             }
             // The position is at the Ethernet header now.
-            let bytes = packets.bytes_mut(row);
-            lowered[row] = lowered[row].saturating_add(u8::from(decrement_ttl(bytes, ETHERNET)));
-            if let Some(bytes) = bytes.first_chunk_mut::<ETHERNET>() {
-                *bytes = hop.ethernet;
+            let frame = packets.front::<{ ETHERNET + Ip4Header::LEN }>(row);
+            if is_layer3 {
+                lowered[row] = lowered[row].saturating_add(u8::from(frame[ETHERNET + TTL] > 0));
             }
+            decrement_ttl(frame);
+            frame[..ETHERNET].copy_from_slice(&hops[row].ethernet);
             framed[row] = true;
             Ok(())
         })
@@ -106,6 +111,97 @@ impl Batch {
             packets.packet(row).advance(ETHERNET);
             raise_ttl(packets.bytes_mut(row), self.lowered[row]);
         }
+    }
+}
+
+/// A lookup of a vector's packets: which of them have a complete route, and which of these are not too long for its interface. Packets
+/// that are not wanted are in neither or both.
+struct Lookup<'a> {
+    packets: &'a LentPackets,
+    /// Leaves by prefix, and hops by leaf less one.
+    table: (&'a Lpm4View, &'a [Hop]),
+    wanted: &'a Bits,
+    destinations: &'a [u32],
+    /// Where the IP headers start: see [`start_of_ip`].
+    starts: (bool, &'a [bool]),
+    leaves: &'a mut [u32],
+    found: &'a mut [Hop],
+    outputs: &'a mut [u32],
+    /// The maximum length of each packet from its position, and 1 for packets that are longer.
+    limits: &'a mut [Column; 2],
+    /// The verdicts, if the script has sent packets.
+    sent: Option<&'a mut [Verdict]>,
+}
+
+impl Kernel for Lookup<'_> {
+    type Out = (Bits, Bits);
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) -> (Bits, Bits) {
+        let Lookup {
+            packets,
+            table: (view, hops),
+            wanted,
+            destinations,
+            starts: (is_layer3, framed),
+            leaves,
+            found,
+            outputs,
+            limits: [limits, longer],
+            sent,
+        } = self;
+        let n = packets.len();
+        view.lookup_batch(destinations, leaves);
+        let limits_of = limits.words_mut(n);
+        let mut all = NO_BITS;
+        masks::fill(&mut all, n);
+        let one = (*wanted == all && !is_layer3 && all_equal(leaves)).then(|| leaves.first());
+        if let Some(&leaf) = one.flatten() {
+            let hop = hop_of(hops, leaf);
+            found.fill(*hop);
+            outputs.fill(hop.interface);
+            limits_of.fill(limit(hop, ETHERNET));
+        } else {
+            for row in masks::rows(wanted) {
+                let hop = hop_of(hops, leaves[row]);
+                found[row] = *hop;
+                outputs[row] = hop.interface;
+                limits_of[row] = limit(hop, start_of_ip(is_layer3, framed, row));
+            }
+        }
+        if let Some(verdicts) = sent {
+            for row in masks::rows(wanted) {
+                if outputs[row] == NO_INTERFACE && verdicts[row] == Verdict::Send {
+                    verdicts[row] = Verdict::Next;
+                }
+            }
+        }
+        let longer = longer.words_mut(n);
+        let lens = packets.column(Col::LEN).iter();
+        for ((longer, len), limit) in longer.iter_mut().zip(lens).zip(&*limits_of) {
+            *longer = u32::from(*len as i32 > *limit as i32);
+        }
+        let incomplete = isa.rows_equal(limits_of, 0);
+        (
+            *incomplete.inverted().words(),
+            *isa.rows_equal(longer, 0).words(),
+        )
+    }
+}
+
+/// The hop of a leaf.
+#[inline(always)]
+fn hop_of(hops: &[Hop], leaf: u32) -> &Hop {
+    let at = (leaf as usize).checked_sub(1);
+    at.and_then(|at| hops.get(at)).unwrap_or(&Hop::NONE)
+}
+
+/// The maximum length of a packet with this hop from its position, whose IP header starts at `net`; 0 without a complete route.
+#[inline(always)]
+fn limit(hop: &Hop, net: usize) -> u32 {
+    match hop.is_complete {
+        true => hop.mtu.saturating_add(net as u32).clamp(1, i32::MAX as u32),
+        false => 0,
     }
 }
 
@@ -166,16 +262,16 @@ pub(crate) fn valid(header: Option<&Ip4Header>, bytes: &[u8], net: usize, length
     }
 }
 
-/// Decrement the TTL and correct the checksum; whether that was done: a TTL of 0 stays.
+/// Place of the TTL in an IPv4 header.
+const TTL: usize = std::mem::offset_of!(Ip4Header, ttl);
+
+/// Decrement the TTL behind an Ethernet header and correct the checksum. A TTL of 0 stays.
 #[inline(always)]
-fn decrement_ttl(bytes: &mut [u8], net: usize) -> bool {
-    let header = bytes.get_mut(net..).map(Ip4Header::split_mut);
-    match header {
-        Some(Ok((header, _))) if header.ttl > 0 => {
-            header.decrement_ttl();
-            true
-        }
-        _ => false,
+fn decrement_ttl(frame: &mut [u8; ETHERNET + Ip4Header::LEN]) {
+    if let Ok((header, _)) = Ip4Header::split_mut(&mut frame[ETHERNET..])
+        && header.ttl > 0
+    {
+        header.decrement_ttl();
     }
 }
 

@@ -108,6 +108,11 @@ pub(crate) fn rows(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
+/// Put a row into a mask, or take it out.
+pub(crate) fn put(words: &mut [u64], row: usize, is_in: bool) {
+    words[row / 64] = words[row / 64] & !(1 << (row % 64)) | u64::from(is_in) << (row % 64);
+}
+
 /// Put the first `n` rows into a mask, and no others.
 pub(crate) fn fill(words: &mut [u64], n: usize) {
     for (at, word) in words.iter_mut().enumerate() {

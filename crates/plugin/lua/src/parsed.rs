@@ -2,46 +2,74 @@
 //! operations then work on the results, so that a chain of operations reads each packet once.
 
 use crate::batch::start_of_ip;
-use crate::fields;
+use crate::fields::{self, ETHERNET};
 use crate::ip4::{self, Valid4};
 use crate::masks;
 use crate::sets::{Bits, NO_BITS};
+use volley_sdk::kernel::{self, Kernel};
 use volley_sdk::lend::LentPackets;
-
-/// The frame is for its receive interface, or the packet is from an arc of packets for the router.
-pub(crate) const MINE: u8 = 1;
-/// An IPv4 packet that may be forwarded.
-pub(crate) const GOOD: u8 = 2;
-/// An IPv4 packet that must not be forwarded (RFC 1812).
-pub(crate) const BAD: u8 = 4;
-/// The packet has bytes behind the IPv4 packet.
-const PADDED: u8 = 8;
+use volley_sdk::prelude::*;
+use volley_sdk::wire::ip4::suspicious;
 
 /// The EtherType of a packet that has none.
 const NO_TYPE: u32 = u32::MAX;
+/// Vectors of fewer packets are read packet by packet.
+const WHOLE: usize = 8;
 
 /// The headers of a vector's packets.
 pub(crate) struct Parsed {
     /// Packets whose headers were not read, or have changed.
     stale: Bits,
-    flags: Vec<u8>,
-    ether_types: Vec<u32>,
-    destinations: Vec<u32>,
+    /// No header was read.
+    is_new: bool,
+    /// The frame is for its receive interface, or the packet is from an arc of packets for the router.
+    mine: Bits,
+    /// IPv4 packets that may be forwarded.
+    good: Bits,
+    /// IPv4 packets that must not be forwarded (RFC 1812).
+    bad: Bits,
+    /// Packets with bytes behind the IPv4 packet.
+    padded: Bits,
+    ether_types: Column,
+    destinations: Column,
     /// Where the IPv4 packet ends, from the position of the packet.
-    ends: Vec<u32>,
+    ends: Column,
+    frame: Words<4>,
+    header: Words<5>,
+    /// Marks of packets, one word each.
+    marks: [Column; 3],
+}
+
+/// Where the packets of a vector start.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    /// The instruction-set level of the node.
+    pub(crate) level: kernel::Level,
+    /// Packets without an Ethernet header start at their IP header.
+    pub(crate) is_layer3: bool,
+    /// Packets that have got an Ethernet header.
+    pub(crate) framed: &'a [bool],
+    /// MAC addresses of interfaces, by index.
+    pub(crate) macs: &'a [[u8; 6]],
 }
 
 impl Parsed {
     /// For vectors of up to `size` packets.
     pub(crate) fn new(size: usize) -> Self {
-        // Flags are read eight at a time.
-        let room = size.next_multiple_of(64);
+        let column = || Column::new(size);
         Parsed {
             stale: NO_BITS,
-            flags: vec![0; room],
-            ether_types: vec![NO_TYPE; room],
-            destinations: vec![0; room],
-            ends: vec![0; room],
+            is_new: true,
+            mine: NO_BITS,
+            good: NO_BITS,
+            bad: NO_BITS,
+            padded: NO_BITS,
+            ether_types: column(),
+            destinations: column(),
+            ends: column(),
+            frame: Words::new(size),
+            header: Words::new(size),
+            marks: std::array::from_fn(|_| column()),
         }
     }
 
@@ -49,10 +77,12 @@ impl Parsed {
     pub(crate) fn begin(&mut self, present: &[u64]) {
         self.stale = NO_BITS;
         self.stale[..present.len()].copy_from_slice(present);
+        self.is_new = true;
     }
 
     /// The headers of packets have changed.
     pub(crate) fn forget(&mut self, rows: &Bits) {
+        self.is_new = false;
         self.stale
             .iter_mut()
             .zip(rows)
@@ -61,90 +91,229 @@ impl Parsed {
 
     /// The header of a packet has changed.
     pub(crate) fn forget_row(&mut self, row: usize) {
+        self.is_new = false;
         masks::insert(&mut self.stale, row);
     }
 
     /// Read the headers of `wanted` that were not read.
-    pub(crate) fn read(
-        &mut self,
-        wanted: &Bits,
-        packets: &LentPackets,
-        macs: &[[u8; 6]],
-        (is_layer3, framed): (bool, &[bool]),
-    ) {
+    pub(crate) fn read(&mut self, wanted: &Bits, packets: &LentPackets, place: Place<'_>) {
+        // Most scripts begin with a look at all packets.
+        if self.is_new && packets.len() >= WHOLE && *wanted == self.stale && !packets.has_chains() {
+            self.stale = NO_BITS;
+            let all = ReadAll {
+                parsed: self,
+                packets,
+                place,
+            };
+            kernel::call(place.level, all);
+        }
+        self.is_new = false;
         for at in 0..wanted.len() {
             let mut left = wanted[at] & self.stale[at];
             self.stale[at] &= !left;
             while left != 0 {
                 let row = at * 64 + left.trailing_zeros() as usize;
                 left &= left - 1;
-                let net = start_of_ip(is_layer3, framed, row);
-                self.read_row(packets, macs, row, net);
+                self.read_row(packets, place, row);
             }
         }
     }
 
     #[inline(always)]
-    fn read_row(&mut self, packets: &LentPackets, macs: &[[u8; 6]], row: usize, net: usize) {
-        let packet = packets.view(row);
+    fn read_row(&mut self, packets: &LentPackets, place: Place<'_>, row: usize) {
+        let (packet, n) = (packets.view(row), packets.len());
+        let net = start_of_ip(place.is_layer3, place.framed, row);
         let (bytes, whole) = (packet.bytes(), packet.len());
         let to = bytes.first_chunk::<6>();
-        let is_mine = net == 0 || to.is_some() && macs.get(packet.rx() as usize) == to;
-        let mut flags = if is_mine { MINE } else { 0 };
+        let is_mine = net == 0 || to.is_some() && place.macs.get(packet.rx() as usize) == to;
+        masks::put(&mut self.mine, row, is_mine);
         let found = fields::ether_type(bytes);
-        self.ether_types[row] = found.map_or(NO_TYPE, |it| u32::from(it.value()));
+        self.ether_types.words_mut(n)[row] = found.map_or(NO_TYPE, |it| u32::from(it.value()));
         let header = ip4::header(bytes, net);
-        self.destinations[row] = header.map_or(0, |it| it.dst().to_bits());
-        match ip4::valid(header, bytes, net, whole) {
-            Valid4::Good(end) => {
-                flags |= GOOD | if end < whole { PADDED } else { 0 };
-                self.ends[row] = end as u32;
-            }
-            Valid4::Bad => flags |= BAD,
-            Valid4::Slow => {}
-        }
-        self.flags[row] = flags;
+        self.destinations.words_mut(n)[row] = header.map_or(0, |it| it.dst().to_bits());
+        let valid = ip4::valid(header, bytes, net, whole);
+        masks::put(&mut self.bad, row, matches!(valid, Valid4::Bad));
+        let end = match valid {
+            Valid4::Good(end) => Some(end),
+            Valid4::Bad | Valid4::Slow => None,
+        };
+        masks::put(&mut self.good, row, end.is_some());
+        masks::put(&mut self.padded, row, end.is_some_and(|end| end < whole));
+        self.ends.words_mut(n)[row] = end.unwrap_or(whole) as u32;
     }
 
-    /// The packets with a flag; also some that were not read.
-    #[inline(always)]
-    pub(crate) fn with(&self, flag: u8) -> Bits {
-        let bit = flag.trailing_zeros();
-        let mut bits = NO_BITS;
-        for (word, flags) in bits.iter_mut().zip(self.flags.as_chunks::<64>().0) {
-            for (at, eight) in flags.as_chunks::<8>().0.iter().enumerate() {
-                // The lowest bit of each byte moves to the highest byte.
-                let low = (u64::from_le_bytes(*eight) >> bit) & 0x0101_0101_0101_0101;
-                *word |= (low.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * at);
-            }
-        }
-        bits
+    /// The packets that are for their receive interface; also some that were not read.
+    pub(crate) fn mine(&self) -> &Bits {
+        &self.mine
+    }
+
+    /// The IPv4 packets that may be forwarded; also some that were not read.
+    pub(crate) fn good(&self) -> &Bits {
+        &self.good
+    }
+
+    /// The IPv4 packets that must not be forwarded; also some that were not read.
+    pub(crate) fn bad(&self) -> &Bits {
+        &self.bad
     }
 
     /// The packets with padding behind the IPv4 packet; also some that were not read.
-    pub(crate) fn padded(&self) -> Bits {
-        self.with(PADDED)
+    pub(crate) fn padded(&self) -> &Bits {
+        &self.padded
     }
 
-    /// The packets with an EtherType; also some that were not read.
-    pub(crate) fn with_type(&self, wanted: u16) -> Bits {
-        let wanted = u32::from(wanted);
-        let mut bits = NO_BITS;
-        for (word, all) in bits.iter_mut().zip(self.ether_types.as_chunks::<64>().0) {
-            for (at, it) in all.iter().enumerate() {
-                *word |= u64::from(*it == wanted) << at;
-            }
-        }
-        bits
+    /// The packets with an EtherType, of the first `n`; also some that were not read.
+    pub(crate) fn with_type(&self, level: kernel::Level, n: usize, wanted: u16) -> Bits {
+        let column = self.ether_types.words(n);
+        let equal = RowsEqual(column, wanted.into());
+        kernel::call(level, equal)
     }
 
     /// The IPv4 destinations of the first `n` packets; anything for those that were not read.
     pub(crate) fn destinations(&self, n: usize) -> &[u32] {
-        &self.destinations[..n]
+        self.destinations.words(n)
     }
 
-    /// Where the IPv4 packet of a row ends, from the position of the packet.
-    pub(crate) fn end(&self, row: usize) -> usize {
-        self.ends[row] as usize
+    /// Where the IPv4 packet of a row ends, from the position of the packet; `n` is the number of packets.
+    pub(crate) fn end(&self, row: usize, n: usize) -> usize {
+        self.ends.words(n)[row] as usize
+    }
+}
+
+/// The rows of a column with this word.
+struct RowsEqual<'a>(&'a [u32], u32);
+
+impl Kernel for RowsEqual<'_> {
+    type Out = Bits;
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) -> Bits {
+        *isa.rows_equal(self.0, self.1).words()
+    }
+}
+
+/// Read the headers of all packets, none of which is a chain.
+struct ReadAll<'a> {
+    parsed: &'a mut Parsed,
+    packets: &'a LentPackets,
+    place: Place<'a>,
+}
+
+impl Kernel for ReadAll<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let ReadAll {
+            parsed,
+            packets,
+            place,
+        } = self;
+        let n = packets.len();
+        let net = if place.is_layer3 { 0 } else { ETHERNET };
+        packets.words(isa, net, &mut parsed.header);
+        let [odd, padded, foreign] = &mut parsed.marks;
+        glance(
+            (parsed.header.strips(n), packets.strips(Col::LEN)),
+            net as u32,
+            [
+                odd.strips_mut(n),
+                padded.strips_mut(n),
+                parsed.ends.strips_mut(n),
+                parsed.destinations.strips_mut(n),
+            ],
+        );
+        if place.is_layer3 {
+            parsed.ether_types.words_mut(n).fill(NO_TYPE);
+            foreign.words_mut(n).fill(0);
+        } else {
+            packets.words(isa, 0, &mut parsed.frame);
+            let strips = parsed.frame.strips(n).iter().zip(packets.strips(Col::LEN));
+            for (types, (words, lens)) in parsed.ether_types.strips_mut(n).iter_mut().zip(strips) {
+                for row in 0..16 {
+                    let is_short = u32::from((lens[row] as i32) < ETHERNET as i32);
+                    types[row] = words[3][row] >> 16 | is_short.wrapping_neg();
+                }
+            }
+            let (frame, foreign) = (&parsed.frame, foreign.words_mut(n));
+            mark_foreign(frame, packets, place.macs, foreign);
+        }
+        parsed.good = *isa.rows_equal(odd.words(n), 0).words();
+        parsed.mine = *isa.rows_equal(foreign.words(n), 0).words();
+        parsed.padded = *isa.rows_equal(padded.words(n), 1).words();
+        parsed.bad = NO_BITS;
+        let mut all = NO_BITS;
+        masks::fill(&mut all, n);
+        for (at, all) in all.into_iter().enumerate() {
+            let mut left = all & !parsed.good[at];
+            while left != 0 {
+                let row = at * 64 + left.trailing_zeros() as usize;
+                left &= left - 1;
+                parsed.read_row(packets, place, row);
+            }
+        }
+    }
+}
+
+/// Judge IPv4 headers. Sets for each packet whether an exact check is needed, whether it has padding, where the IPv4 packet ends, and
+/// its destination.
+#[inline(always)]
+fn glance(
+    (headers, lens): (&[[[u32; 16]; 5]], &[[u32; 16]]),
+    net: u32,
+    [odd, padded, ends, to]: [&mut [[u32; 16]]; 4],
+) {
+    // All slices have one length, so the loop has no bounds checks.
+    let strips = headers.len();
+    let lens = &lens[..strips];
+    let (odd, padded) = (&mut odd[..strips], &mut padded[..strips]);
+    let (ends, to) = (&mut ends[..strips], &mut to[..strips]);
+    for strip in 0..strips {
+        let [w0, w1, w2, src, dst] = &headers[strip];
+        for row in 0..16 {
+            let len = lens[strip][row].saturating_sub(net);
+            let words = [w0[row], w1[row], w2[row], src[row], dst[row]];
+            odd[strip][row] = suspicious(len, words);
+            let total = w0[row] & 0xffff;
+            padded[strip][row] = u32::from((total as i32) < len as i32);
+            ends[strip][row] = net + total;
+        }
+        to[strip] = *dst;
+    }
+}
+
+/// Set 0 for frames that are for their receive interface.
+#[inline(always)]
+fn mark_foreign(frame: &Words<4>, packets: &LentPackets, macs: &[[u8; 6]], marks: &mut [u32]) {
+    let (n, rx) = (packets.len(), packets.column(Col::RX));
+    let halves = |rx: u32| {
+        let [a, b, c, d, e, f] = *macs.get(rx as usize)?;
+        Some((
+            u32::from_be_bytes([a, b, c, d]),
+            u32::from_be_bytes([0, 0, e, f]),
+        ))
+    };
+    // Frames shorter than a MAC address have undefined words.
+    let lens = packets.column(Col::LEN);
+    if let Some(&first) = rx.first()
+        && rx.iter().all(|it| *it == first)
+    {
+        let Some((high, low)) = halves(first) else {
+            marks.fill(1);
+            return;
+        };
+        let words = frame.strips(n).iter();
+        for ((marks, words), lens) in marks.chunks_mut(16).zip(words).zip(lens.chunks(16)) {
+            for (row, (mark, len)) in marks.iter_mut().zip(lens).enumerate() {
+                let is_short = u32::from((*len as i32) < 6);
+                *mark = (words[0][row] ^ high) | (words[1][row] >> 16 ^ low) | is_short;
+            }
+        }
+        return;
+    }
+    for (row, (mark, len)) in marks.iter_mut().zip(lens).enumerate() {
+        let [first, second, ..] = frame.row(row);
+        let is_mine = *len >= 6 && halves(rx[row]) == Some((first, second >> 16));
+        *mark = u32::from(!is_mine);
     }
 }

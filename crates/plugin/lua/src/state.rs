@@ -8,6 +8,7 @@ use crate::sandbox;
 use crate::verdict::{Count, Verdict};
 use mlua::{AnyUserData, ChunkMode, Error, Function, Lua, UserDataRefMut};
 use std::sync::Arc;
+use volley_sdk::kernel::Level;
 use volley_sdk::lend::LentPackets;
 
 /// The text of a script, and its limits.
@@ -83,13 +84,13 @@ impl ScriptState {
         self.batch.borrow_mut()
     }
 
-    /// Run the script on the packets of `present`. Returns the packets; `judged` gets the verdicts. Errors are given to `report`.
+    /// Run the script on the packets of `present`, at an instruction-set level. Returns the packets; `judged` gets the verdicts. Errors are given to `report`.
     ///
     /// # Panics
     /// If the packets are not where they were put: the guard of the node drops the vector then.
     pub(crate) fn run(
         &mut self,
-        packets: LentPackets,
+        (level, packets): (Level, LentPackets),
         present: &[u64],
         judged: impl FnOnce(&Batch),
         mut report: impl FnMut(ScriptError),
@@ -97,7 +98,7 @@ impl ScriptState {
         let Ok(mut batch) = self.batch() else {
             return packets;
         };
-        batch.begin(packets, present);
+        batch.begin(level, packets, present);
         drop(batch);
         let back = TakeBack(self.batch.clone());
         self.budget.allow(self.source.instructions);

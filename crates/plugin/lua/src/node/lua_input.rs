@@ -7,6 +7,7 @@ use crate::state::ScriptState;
 use crate::verdict::{Count, Verdict};
 use std::marker::PhantomData;
 use std::sync::Arc;
+use volley_sdk::kernel::Level;
 use volley_sdk::lend::LentPackets;
 use volley_sdk::prelude::*;
 
@@ -119,14 +120,19 @@ impl<A: OnArc> LuaScripts<A> {
 
     /// Run the scripts on the packets, and note verdicts and outputs.
     #[inline(never)]
-    fn run_scripts(&mut self, cx: &Cx<'_, Count>, mut packets: LentPackets) -> LentPackets {
+    fn run_scripts(
+        &mut self,
+        cx: &Cx<'_, Count>,
+        level: Level,
+        mut packets: LentPackets,
+    ) -> LentPackets {
         let n = packets.len();
         self.verdicts[..n].fill(Verdict::Next);
         let mut scripts = std::mem::take(&mut self.config.scripts);
         for (at, (_, state)) in scripts.iter_mut().enumerate() {
             let Some(state) = state else { continue };
             if self.choose(at, packets.column(Col::RX)) {
-                packets = self.run_script(cx, state, packets);
+                packets = self.run_script(cx, state, (level, packets));
             }
         }
         self.config.scripts = scripts;
@@ -137,31 +143,29 @@ impl<A: OnArc> LuaScripts<A> {
         &mut self,
         cx: &Cx<'_, Count>,
         state: &mut ScriptState,
-        packets: LentPackets,
+        (level, packets): (Level, LentPackets),
     ) -> LentPackets {
         let n = packets.len();
         let (verdicts, outputs, errors) =
             (&mut self.verdicts, &mut self.outputs, &self.link.errors);
         let present = &self.present;
         let note = |batch: &Batch| {
-            let (new, hops) = (batch.verdicts(n), batch.hops(n));
+            let (new, sent) = (batch.verdicts(n), batch.outputs(n));
             let all: u32 = present.iter().map(|word| word.count_ones()).sum();
             if all as usize == n {
                 verdicts[..n].copy_from_slice(new);
-                for (output, hop) in outputs[..n].iter_mut().zip(hops) {
-                    *output = hop.interface;
-                }
+                outputs[..n].copy_from_slice(sent);
                 return;
             }
             for row in masks::rows(present) {
-                (verdicts[row], outputs[row]) = (new[row], hops[row].interface);
+                (verdicts[row], outputs[row]) = (new[row], sent[row]);
             }
         };
         let report = |error| {
             // A full queue: the control thread logs the errors in front of this one.
             let _ = errors.push(error);
         };
-        let back = state.run(packets, present, note, report);
+        let back = state.run((level, packets), present, note, report);
         cx.count(Count::Slow, state.slow_packets() as u64);
         back
     }
@@ -180,7 +184,7 @@ impl<A: OnArc> Node for LuaScripts<A> {
         }
         let n = v.len();
         let (packets, empty) = v.lend();
-        let mut v = empty.restore(self.run_scripts(cx, packets));
+        let mut v = empty.restore(self.run_scripts(cx, I::LEVEL, packets));
         let verdicts = &self.verdicts[..n];
         let sent = verdicts.iter().filter(|it| **it == Verdict::Send).count();
         cx.count(Count::Sent, sent as u64);

@@ -161,7 +161,8 @@ impl<W: Way> Node for Scatter<W> {
         let (packets, empty) = v.lend();
         let mut present = NO_BITS;
         masks::fill(&mut present, n);
-        self.batch.begin(packets, &present[..n.div_ceil(64)]);
+        let present = &present[..n.div_ceil(64)];
+        self.batch.begin(I::LEVEL, packets, present);
         let fields = self.fields.as_ref().ok_or_else(Fault::new);
         let done = fields.and_then(|fields| W::scatter(fields, &mut self.batch));
         let Some(packets) = self.batch.end() else {

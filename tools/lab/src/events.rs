@@ -62,8 +62,7 @@ pub fn measure(
     if !is_installed("valgrind") {
         return Err("valgrind is not installed: no events are counted".to_owned());
     }
-    let folder = samples::scratch();
-    std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let folder = samples::make_scratch()?;
     let (few, many) = (few(args, packets), most(args, packets));
     let run = |packets: u64| {
         let file = folder.join(format!("callgrind.{packets}"));

@@ -2,14 +2,22 @@
 
 use crate::samples::{Length, Samples};
 use crate::switch::dependent;
+use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 /// File name of the library.
 const LIBRARY: &str = "libip_in_ip.so";
 /// Where the library is, seen from the folder of this program.
 const PLACES: [&str; 2] = ["", "../tutorial/release"];
+
+/// Longest time of the benchmark, beside its repetitions.
+const LIMIT: Duration = Duration::from_secs(120);
+/// So many times longer than the repetitions, the benchmark may take: it repeats those that other programs have disturbed.
+const AGAIN: f64 = 20.0;
 
 /// What is read of the output of `volley bench plugin`.
 #[derive(Deserialize)]
@@ -46,14 +54,41 @@ pub fn measure(named: Option<&Path>, scenario: &str, length: Length) -> Result<S
     command.args(["--scenario", scenario, "--no-counts", "--json"]);
     command.args(["--seconds", &length.seconds.to_string()]);
     command.args(["--repetitions", &length.repetitions.to_string()]);
-    let done = command.stdin(Stdio::null()).output();
-    let done = done.map_err(|e| format!("{}: {e}", program.display()))?;
+    let limit = AGAIN * length.seconds * length.repetitions as f64;
+    let done = output_within(command, LIMIT + Duration::from_secs_f64(limit));
+    let done = done.map_err(|why| format!("{}: {why}", library.display()))?;
     if !done.status.success() {
         let text = String::from_utf8_lossy(&done.stderr);
         let last = text.lines().last().unwrap_or("no message").trim();
         return Err(format!("{}: {last}", library.display()));
     }
     clocks(&String::from_utf8_lossy(&done.stdout))
+}
+
+/// The output of a program, which is killed at the limit: a plugin may not end.
+fn output_within(mut command: Command, limit: Duration) -> Result<Output, String> {
+    command.stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().map_err(|e| e.to_string())?;
+    let id = Pid::from_child(&child);
+    let (done, ended) = mpsc::channel::<()>();
+    let watch = std::thread::spawn(move || {
+        let is_late = ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
+        if is_late {
+            // A process that has ended meanwhile cannot be killed.
+            let _ = kill_process(id, Signal::KILL);
+        }
+        is_late
+    });
+    let output = child.wait_with_output();
+    drop(done);
+    match watch.join() {
+        Ok(true) => Err(format!(
+            "the benchmark did not end in {} s",
+            limit.as_secs_f64()
+        )),
+        _ => output.map_err(|e| e.to_string()),
+    }
 }
 
 fn clocks(text: &str) -> Result<Samples, String> {
@@ -77,6 +112,18 @@ mod tests {
         for bad in [r#"{"rows":[]}"#, r#"{"rows":[{"clock_samples":[]}]}"#] {
             assert!(clocks(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_benchmark_that_does_not_end_is_killed() {
+        let mut command = Command::new("sleep");
+        command.arg("100");
+        let error = output_within(command, Duration::from_millis(50)).unwrap_err();
+        assert_eq!(error, "the benchmark did not end in 0.05 s");
+        let mut command = Command::new("echo");
+        command.arg("done");
+        let output = output_within(command, Duration::from_secs(100)).unwrap();
+        assert_eq!(output.stdout, b"done\n");
     }
 
     #[test]

@@ -39,3 +39,15 @@ pub fn parse(args: &str) -> Result<Args, String> {
 pub fn scratch() -> PathBuf {
     std::env::temp_dir().join(format!("volley-lab-{}", std::process::id()))
 }
+
+/// Make that folder. One that an earlier process of the same number has left is removed, and one that another user has made is not used.
+///
+/// # Errors
+/// If the folder cannot be made.
+pub fn make_scratch() -> Result<PathBuf, String> {
+    let path = scratch();
+    // There is none in most cases. If one stays, the next line fails.
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(path)
+}

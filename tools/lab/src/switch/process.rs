@@ -17,9 +17,14 @@ const END: Duration = Duration::from_secs(3);
 const LAST: Duration = Duration::from_secs(1);
 
 /// Script of a shell that runs a program until the standard input is closed. The shell waits for the program and ends with it. The part
-/// that reads the input keeps no output open: the end of the output shows that the program has ended.
-pub const KEEPER: &str =
-    r#"exec 3<&0; "$@" 3<&- & kept=$!; (cat <&3; kill $kept) >/dev/null 2>&1 & wait $kept"#;
+/// that reads the input keeps no output open: the end of the output shows that the program has ended. It kills a program that ignores
+/// SIGTERM. The shell ends it with the program, because another process may get the number of the program.
+pub const KEEPER: &str = r#"exec 3<&0
+"$@" 3<&- & kept=$!
+(cat <&3; kill $kept; sleep 2; kill -9 $kept) >/dev/null 2>&1 & reader=$!
+wait $kept; ended=$?
+kill $reader 2>/dev/null
+exit $ended"#;
 
 /// Why a process did not print a line.
 enum Silence {
@@ -170,13 +175,10 @@ impl Drop for Process {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
         let start = Instant::now();
-        while start.elapsed() < END {
-            if !matches!(self.child.try_wait(), Ok(None)) {
-                return;
-            }
+        while start.elapsed() < END && matches!(self.child.try_wait(), Ok(None)) {
             std::thread::sleep(Duration::from_millis(5));
         }
-        // With the programs that it has started. A process that has ended meanwhile cannot be killed.
+        // With the programs that it has started, which may run when it has ended. Where none is left, nothing can be killed.
         let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         let _ = self.child.wait();
     }
@@ -284,6 +286,19 @@ mod tests {
     }
 
     #[test]
+    fn what_a_process_that_has_ended_leaves_behind_is_killed() {
+        let script = "sleep 100 & echo \"ready $!\"; exec cat";
+        let process = Process::spawn("sh", shell(script)).unwrap();
+        let Ok(line) = process.line_with("ready", READY) else {
+            panic!("no line")
+        };
+        let id = line.split(' ').next_back().unwrap();
+        assert!(is_running(id), "{line}");
+        drop(process);
+        until("the child runs", || !is_running(id));
+    }
+
+    #[test]
     fn a_keeper_ends_its_program_with_the_input_and_itself_with_the_program() {
         let start = |script: &str| {
             let mut command = Command::new("sh");
@@ -352,7 +367,7 @@ mod tests {
             assert_eq!(error, "sh ended at its start: no memory");
         }
         let mut dead = Process::start("sh", shell("echo ready; exit 1"), "ready").unwrap();
-        std::thread::sleep(Duration::from_millis(200));
+        until("the shell runs", || dead.check().is_err());
         assert!(dead.check().unwrap_err().starts_with("sh ended: "));
         assert!(Process::start("x", Command::new("no-such-program"), "").is_err());
     }

@@ -218,6 +218,19 @@ pub fn write_bytes(topology: &Topology, name: &str, bytes: &[u8]) -> Result<Path
 /// The line by which a script says that the switch forwards.
 const READY: &str = "volley-lab: the switch is ready";
 
+/// What scripts begin with: `run PROGRAM...` starts a program, and each turn of a loop that waits is an `await WHAT`, whose number is limited:
+/// the shell would not notice the end of the lab.
+const BEFORE: &str = r#"exec 2>&1
+pids=''
+run() { setpriv --pdeathsig KILL -- "$@" & pids="$pids $!"; }
+trap '[ -z "$pids" ] || kill $pids 2>/dev/null' EXIT
+turns=0
+await() {
+    turns=$((turns + 1))
+    if [ $turns -gt 300 ]; then echo "no $1"; exit 1; fi
+    sleep 0.05
+}"#;
+
 /// Start a shell, in the namespace of the veth pairs, that runs a script and then waits until its standard input is closed.
 /// A program that the script starts by `run` ends with the shell. The kernel does not kill a program that has changed its user with its
 /// parent, so the shell sends a signal to each.
@@ -226,11 +239,7 @@ const READY: &str = "volley-lab: the switch is ready";
 /// The last line of the script's output, if a command fails.
 pub fn script(what: &str, topology: &Topology, text: &str) -> Result<Process, String> {
     let mut command = topology.command("sh");
-    let before = "exec 2>&1
-pids=''
-run() { setpriv --pdeathsig KILL -- \"$@\" & pids=\"$pids $!\"; }
-trap '[ -z \"$pids\" ] || kill $pids 2>/dev/null' EXIT";
-    command.args(["-ec", &format!("{before}\n{text}\necho '{READY}'\ncat\n")]);
+    command.args(["-ec", &format!("{BEFORE}\n{text}\necho '{READY}'\ncat\n")]);
     Process::start(what, command, READY)
 }
 

@@ -25,12 +25,6 @@ echo 'ip route 20.0.0.0/8 192.0.2.2' > "$dir/staticd.conf"
 daemon() {
     run "/usr/lib/frr/$1" -f "$dir/$1.conf" -i "$dir/$1.pid" -z "$dir/zserv.api" --vty_socket "$dir" -P 0
 }
-turns=0
-await() {
-    turns=$((turns + 1))
-    if [ $turns -gt 300 ]; then echo "no $1 of FRR"; exit 1; fi
-    sleep 0.05
-}
 daemon zebra
 while [ ! -S "$dir/zserv.api" ]; do await 'socket of zebra'; done
 daemon staticd

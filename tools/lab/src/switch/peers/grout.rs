@@ -24,7 +24,7 @@ fn text(topology: &Topology) -> Result<String, String> {
     let mut text = format!(
         "export GROUT_SOCK_PATH='{dir}/grout.sock'
 run grout -t -p
-while [ ! -S '{dir}/grout.sock' ]; do sleep 0.05; done
+while [ ! -S '{dir}/grout.sock' ]; do await 'socket of grout'; done
 "
     );
     for link in &topology.links {

@@ -28,7 +28,7 @@ export OVS_RUNDIR="$dir" OVS_LOGDIR="$dir" OVS_DBDIR="$dir"
 ovsdb-tool create "$dir/conf.db" /usr/share/openvswitch/vswitch.ovsschema
 run ovsdb-server "$dir/conf.db" --remote="punix:$dir/db.sock" --unixctl="$dir/db.ctl"
 vsctl() { ovs-vsctl --db="unix:$dir/db.sock" --timeout=25 "$@"; }
-while [ ! -S "$dir/db.sock" ]; do sleep 0.05; done
+while [ ! -S "$dir/db.sock" ]; do await 'socket of ovsdb-server'; done
 vsctl --no-wait init
 vsctl --no-wait set Open_vSwitch . other_config:dpdk-init=true "other_config:dpdk-extra=$extra"
 run "$switch" "unix:$dir/db.sock" --unixctl="$dir/switch.ctl" --log-file="$dir/switch.log" -vconsole:off

@@ -59,7 +59,7 @@ fn page(run: &Run, parts: &[Part]) -> String {
     for part in parts {
         section(&mut text, part);
     }
-    text + "\n" + &use_cases::markdown(run) + "\n## Skipped peers\n\n" + &peers()
+    text + "\n" + &use_cases::markdown(run) + "\n## Skipped peers\n\n" + &peers(run)
 }
 
 fn section(text: &mut String, part: &Part) {

@@ -18,6 +18,9 @@ pub use crate::samples::{Length, NODE, SHARE, Samples, TIME, parse};
 /// Arguments of the measurement of generator and sink by themselves.
 pub const GENERATOR: &str = "generator";
 
+/// Quantity of points whose rates were derived from the clock.
+pub const DERIVED: &str = "derived";
+
 /// Something that measures points.
 pub trait Meter {
     /// Samples of one point.
@@ -118,8 +121,14 @@ impl Task {
                 _ => Err(format!("wake {rest}: choose 1 to 100000 times a second")),
             },
             "switch" => Spec::of(rest).map(|spec| Task::Switch(Box::new(spec))),
-            "latency" => valued().map(|(load, args)| Task::Latency(load, args)),
-            "clock" => valued().map(|(clock, args)| Task::Clock(clock, args)),
+            "latency" => match valued()? {
+                (load, args) if load > 0.0 && load <= 1.0 => Ok(Task::Latency(load, args)),
+                (load, _) => Err(format!("latency {load}: choose more than 0, at most 1")),
+            },
+            "clock" => match valued()? {
+                (mhz, args) if (1.0..=1e5).contains(&mhz) => Ok(Task::Clock(mhz, args)),
+                (mhz, _) => Err(format!("clock {mhz}: choose 1 to 100000 MHz")),
+            },
             _ => parse(args).map(|args| Task::Bench(Box::new(args))),
         }
     }
@@ -186,7 +195,7 @@ fn derived(mhz: f64, samples: &Samples) -> Samples {
     let derived = samples.get("together_core_cycles").map(rates);
     let derived = derived.map(|rates| {
         // That the rate was not measured is a quantity of the point.
-        [("mpps", rates), ("derived", vec![1.0])].map(|(name, all)| (name.to_owned(), all))
+        [("mpps", rates), (DERIVED, vec![1.0])].map(|(name, all)| (name.to_owned(), all))
     });
     derived.into_iter().flatten().collect()
 }
@@ -350,6 +359,9 @@ mod tests {
             "latency --scenario xc",
             "events --scenario none",
             "clock",
+            "clock 0 --scenario ip4",
+            "latency nan --scenario ip4",
+            "latency 2 --scenario ip4",
             "wake 0",
         ] {
             assert!(Task::of(bad).is_err(), "{bad}");

@@ -4,7 +4,7 @@ use crate::level::Level;
 use crate::meter::{GENERATOR, Task};
 use crate::run::{CONTROL, Record, Run};
 use crate::stats::Summary;
-use crate::switch::{ADAPTERS, LIMITED, Reach, Spec, can_make_namespaces};
+use crate::switch::{ADAPTERS, LIMITED, Reach, Spec};
 use std::collections::BTreeSet;
 
 /// Difference of the control point, and spread of the repetitions in percent, from which a run is called rough.
@@ -56,7 +56,7 @@ fn shortened(run: &Run) -> String {
     match (count, run.plan.level.limit()) {
         (0, _) | (_, None) => String::new(),
         (count, Some(limit)) => format!(
-            " {count} points have {} repetitions only: the run would have taken longer than {:.0} minutes.",
+            " {count} points have at most {} repetitions: the run would have taken longer than {:.0} minutes.",
             run.plan.level.length().shorter().repetitions,
             limit / 60.0
         ),
@@ -191,7 +191,7 @@ fn machine(run: &Run) -> String {
         "" => "cannot be set".to_owned(),
         range => format!("can be set ({range})"),
     };
-    let user = match can_make_namespaces() {
+    let user = match run.has_namespaces() {
         true => "",
         false => {
             " This user may not make network namespaces: switches with veth pairs are left out, and VNFs share the namespace of the lab."
@@ -262,7 +262,7 @@ mod tests {
         assert!(text.contains(&format!("is not known: {name}. ")), "{text}");
         assert_eq!(
             shortened(&run),
-            " 1 points have 4 repetitions only: the run would have taken longer than 10 minutes."
+            " 1 points have at most 4 repetitions: the run would have taken longer than 10 minutes."
         );
     }
 

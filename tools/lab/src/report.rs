@@ -2,8 +2,9 @@
 
 use crate::error::LabError;
 use crate::figure::shape::Shape;
-use crate::figure::{Figure, Scale, skipped_peers};
+use crate::figure::{Figure, Scale};
 use crate::level::Level;
+use crate::meter::DERIVED;
 use crate::method;
 use crate::plot;
 use crate::points;
@@ -94,6 +95,11 @@ fn part(run: &Run, figure: &'static Figure) -> Part {
             agrees: None,
             why: "A smoke run judges no shape: its values mean nothing.".to_owned(),
         },
+        _ if is_derived(run, figure) => Shape {
+            agrees: None,
+            why: "Rates that are derived are proportional to the clock in any case, so the shape is not judged."
+                .to_owned(),
+        },
         _ => series::judge(figure, &series),
     };
     Part {
@@ -102,6 +108,12 @@ fn part(run: &Run, figure: &'static Figure) -> Part {
         shape,
         reasons: reasons(run, figure),
     }
+}
+
+/// Whether rates of a figure were not measured: the curve has the shape of the formula.
+fn is_derived(run: &Run, figure: &Figure) -> bool {
+    let mut ours = run.records.iter().filter(|r| r.figure == figure.name);
+    ours.any(|r| r.samples.contains_key(DERIVED))
 }
 
 /// A sentence for each reason why points of a figure were not measured, with the number of its points.
@@ -214,7 +226,7 @@ fn html(run: &Run, parts: &[Part]) -> Result<String, LabError> {
         section(&mut page, part)?;
     }
     used(&mut page, run);
-    skipped(&mut page);
+    skipped(&mut page, run);
     let _ = write!(
         page,
         "</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n"
@@ -269,9 +281,9 @@ fn used(page: &mut String, run: &Run) {
 }
 
 /// Table of the peers that are not part of the run.
-fn skipped(page: &mut String) {
+fn skipped(page: &mut String, run: &Run) {
     *page += "<section id=\"skipped\">\n<h2>Skipped peers</h2>\n<table>\n<tr><th>peer</th><th>reason</th></tr>\n";
-    for (peer, why) in skipped_peers() {
+    for (peer, why) in run.skipped_peers() {
         let _ = writeln!(page, "<tr><td>{peer}</td><td>{}</td></tr>", escape(&why));
     }
     *page += "</table>\n</section>\n";
@@ -349,7 +361,7 @@ fn markdown(run: &Run, parts: &[Part]) -> String {
             let _ = writeln!(text, "| {} | {} |", part.figure.name, in_cell(why));
         }
     }
-    text + "\n" + &use_cases::markdown(run) + "\n" + &peers()
+    text + "\n" + &use_cases::markdown(run) + "\n" + &peers(run)
 }
 
 /// A text for a cell of a table in Markdown.
@@ -374,9 +386,9 @@ pub(crate) fn shapes(parts: &[Part]) -> String {
 }
 
 /// The table of peers that were not run, as Markdown.
-pub(crate) fn peers() -> String {
+pub(crate) fn peers(run: &Run) -> String {
     let mut text = "| skipped peer | reason |\n|---|---|\n".to_owned();
-    for (peer, why) in skipped_peers() {
+    for (peer, why) in run.skipped_peers() {
         let _ = writeln!(text, "| {peer} | {} |", in_cell(&why));
     }
     text
@@ -453,7 +465,7 @@ mod tests {
         assert_eq!(sections.len(), run.figures().len() + 2);
         let skipped = sections.last().unwrap();
         let rows = skipped.matches("<tr><td>").count();
-        assert_eq!(rows, skipped_peers().len());
+        assert_eq!(rows, run.skipped_peers().len());
         for (section, figure) in sections.iter().zip(run.figures()) {
             assert!(section.starts_with(&format!("id=\"{}\"", figure.name)));
             let dots = match figure.x.scale {
@@ -514,6 +526,27 @@ mod tests {
         run.plan.level = Level::Smoke;
         assert!(parts(&run).iter().all(|part| part.shape.agrees.is_none()));
         assert!(markdown(&run, &parts(&run)).contains("# Volley lab, smoke run"));
+    }
+
+    #[test]
+    fn rates_that_were_derived_judge_no_shape() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut run = measured(dir.path(), 0.0);
+        let clock = crate::figure::find("moonroute-7").unwrap();
+        assert!(part(&run, clock).shape.agrees.is_some());
+        for record in &mut run.records {
+            record.samples.insert(DERIVED.to_owned(), vec![1.0]);
+        }
+        assert_eq!(part(&run, clock).shape.agrees, None);
+    }
+
+    #[test]
+    fn peers_that_were_skipped_are_those_of_the_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut run = Run::create(dir.path(), &["vpp-9".to_owned()], Level::Quick, None).unwrap();
+        run.plan.skipped = Some(vec![("A switch".to_owned(), "no program x".to_owned())]);
+        let text = "| skipped peer | reason |\n|---|---|\n| A switch | no program x |\n";
+        assert_eq!(peers(&run), text);
     }
 
     #[test]

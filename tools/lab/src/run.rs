@@ -9,6 +9,7 @@ use crate::figure::{self, FIGURES, Figure, Point};
 use crate::level::{self, Level};
 use crate::meter::{self, Meter, Samples};
 use crate::plan::{Estimates, Progress};
+use crate::switch::can_make_namespaces;
 use serde::{Deserialize, Serialize};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -37,6 +38,12 @@ pub struct Plan {
     pub plugin: Option<PathBuf>,
     /// Machine and code.
     pub environment: Environment,
+    /// Peers that the run does not have, with the reasons; none in runs of earlier versions.
+    #[serde(default)]
+    pub skipped: Option<Vec<(String, String)>>,
+    /// Whether the run may make network namespaces; none in runs of earlier versions.
+    #[serde(default)]
+    pub namespaces: Option<bool>,
 }
 
 /// One measured point.
@@ -119,6 +126,8 @@ impl Run {
             level,
             plugin,
             environment: Environment::now(),
+            skipped: Some(figure::skipped_peers()),
+            namespaces: Some(can_make_namespaces()),
         };
         figure::known(&plan.figures)?;
         std::fs::create_dir_all(dir).map_err(|e| LabError::file(dir, e))?;
@@ -175,6 +184,17 @@ impl Run {
     pub fn figures(&self) -> Vec<&'static Figure> {
         let names = self.plan.figures.iter();
         names.filter_map(|name| figure::find(name)).collect()
+    }
+
+    /// The peers that are not part of the run, with the reasons. A run of an earlier version does not have them: they are those of now.
+    pub fn skipped_peers(&self) -> Vec<(String, String)> {
+        let skipped = self.plan.skipped.clone();
+        skipped.unwrap_or_else(figure::skipped_peers)
+    }
+
+    /// Whether the run may make network namespaces.
+    pub fn has_namespaces(&self) -> bool {
+        self.plan.namespaces.unwrap_or_else(can_make_namespaces)
     }
 
     fn tasks(&self) -> Vec<Task> {

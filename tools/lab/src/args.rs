@@ -72,7 +72,8 @@ fn repetitions(text: &str) -> Result<usize, String> {
 pub enum Command {
     /// List the figures.
     List,
-    /// Measure figures, and write a report.
+    /// Measure figures, and write a report; `all` is another name.
+    #[command(alias = "all")]
     Run {
         /// Names of figures (default: all).
         figures: Vec<String>,

@@ -104,6 +104,10 @@ fn perform(command: Command) -> Result<(), LabError> {
         } => tables::write(&ip4, ip4_prefixes.v4, &ip6, ip6_prefixes.v6),
         Command::Compare { first, second } => {
             let compared = compare::compare(&Run::read(&first)?, &Run::read(&second)?);
+            if compared.lines.is_empty() {
+                let why = "the runs have no point with cycles in common: choose two runs of the same figures";
+                return Err(LabError::Argument(why.to_owned()));
+            }
             print!("{}", compared.text());
             match compared.count(stats::Verdict::Larger) {
                 0 => Ok(()),

@@ -16,7 +16,17 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // The parser would end with 2, which is the status of points that could not be measured.
+            let _ = error.print();
+            return match error.use_stderr() {
+                true => ExitCode::FAILURE,
+                false => ExitCode::SUCCESS,
+            };
+        }
+    };
     if let Err(error) = volley_daemon::objects::register() {
         eprintln!("volley-lab: {error}");
         return ExitCode::FAILURE;

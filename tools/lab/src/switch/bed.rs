@@ -68,9 +68,7 @@ struct Folder(std::path::PathBuf);
 
 impl Folder {
     fn new() -> Result<Folder, String> {
-        let path = samples::scratch();
-        std::fs::create_dir_all(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-        Ok(Folder(path))
+        samples::make_scratch().map(Folder)
     }
 }
 
@@ -383,6 +381,8 @@ impl Bed {
             found.push(pps);
             limited.push(f64::from(u8::from(is_limited)));
         }
+        // A switch that has ended forwards nothing at any rate, which is no result.
+        self.check()?;
         let of = |unit: &dyn Fn(f64) -> f64| found.iter().map(|pps| unit(*pps)).collect();
         Ok(Samples::from([
             ("gbps".to_owned(), of(&|pps| gbps(pps, size))),

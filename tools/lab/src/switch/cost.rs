@@ -27,7 +27,9 @@ impl Cost {
         for worker in engine.worker_set().iter() {
             cost.cycles += engine.busy_seconds(worker) * volley_simd::cycles_per_second();
             cost.packets += engine.load(worker).map_or(0, |load| load.2) as f64;
-            for node in engine.runtime(worker) {
+            // A line has a largest length: nodes without packets are left out.
+            let nodes = engine.runtime(worker).into_iter();
+            for node in nodes.filter(|node| node.vectors > 0) {
                 let sum = cost.nodes.entry(node.name).or_default();
                 sum.0 += node.clocks as f64;
                 sum.1 += node.vectors as f64;

@@ -14,6 +14,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use volley_model::Mac;
 
+/// Largest number with a suffix: a larger rate cannot be counted in cycles.
+const MOST: f64 = 10e9;
+
 /// A number with a suffix: `1500`, `20k`, `1.5M`, `2G`.
 fn number(text: &str) -> Result<f64, String> {
     let bad = || format!("'{text}' is no number: write 1500, 20k, 1.5M");
@@ -24,9 +27,10 @@ fn number(text: &str) -> Result<f64, String> {
         _ => (text, 1.0),
     };
     let number: f64 = digits.parse().map_err(|_| bad())?;
-    match number.is_finite() && number > 0.0 {
-        true => Ok(number * factor),
-        false => Err(bad()),
+    match number * factor {
+        rate if rate > MOST => Err(format!("'{text}' is too large: choose at most 10G")),
+        rate if rate > 0.0 => Ok(rate),
+        _ => Err(bad()),
     }
 }
 
@@ -238,7 +242,7 @@ mod tests {
         assert_eq!(number("1500"), Ok(1500.0));
         assert_eq!(number("1.5M"), Ok(1.5e6));
         assert_eq!(number("20k"), Ok(20e3));
-        for bad in ["", "M", "-1", "0", "inf", "1x"] {
+        for bad in ["", "M", "-1", "0", "inf", "nan", "1e300", "11G", "1x"] {
             assert!(number(bad).is_err(), "{bad}");
         }
     }

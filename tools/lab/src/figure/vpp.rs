@@ -389,7 +389,11 @@ const INDEPENDENT: f64 = 1.4;
 
 /// Two workers on two cores forward more than on one core.
 pub fn two_cores_forward_more(curves: &[Curve]) -> Shape {
-    let gain = |curve: &Curve| Some((curve.series.clone(), curve.at(3.0)? / curve.at(2.0)?));
+    // Workers that had no time at all decide nothing.
+    let gain = |curve: &Curve| {
+        let one = curve.at(2.0).filter(|rate| *rate > 0.0)?;
+        Some((curve.series.clone(), curve.at(3.0)? / one))
+    };
     let gains: Vec<(String, f64)> = curves.iter().filter_map(gain).collect();
     if gains.is_empty() {
         return unknown();
@@ -417,6 +421,8 @@ mod tests {
         let bad = two_cores_forward_more(&[curve(&[9.0, 10.0, 10.0, 11.0])]);
         assert_eq!(bad.agrees, Some(false));
         assert_eq!(two_cores_forward_more(&[curve(&[9.0])]).agrees, None);
+        let nothing = two_cores_forward_more(&[curve(&[9.0, 10.0, 0.0, 11.0])]);
+        assert_eq!(nothing.agrees, None);
     }
 
     #[test]

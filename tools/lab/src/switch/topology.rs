@@ -7,6 +7,9 @@ use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Variable with the folder in which DPDK makes one for each of its programs and never removes it.
+const RUNTIME: &str = "RUNTIME_DIRECTORY";
+
 /// A scenario of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Scenario {
@@ -256,14 +259,21 @@ impl Topology {
         command
     }
 
-    /// A command, in the network namespace of the veth pairs if there are any, else in its own where the system allows it.
+    /// A command, in the network namespace of the veth pairs if there are any, else in its own where the system allows it. Files that
+    /// DPDK would leave behind are in the folder of the sockets.
     pub fn command(&self, program: &str) -> Command {
-        let Some(link) = self.links.iter().find(|link| link.kind.is_veth()) else {
-            return in_namespace(Path::new(program));
+        let mut command = match self.links.iter().find(|link| link.kind.is_veth()) {
+            None => in_namespace(Path::new(program)),
+            Some(link) => {
+                let mut command = Command::new("nsenter");
+                command.arg(format!("--net=/proc/{}/ns/net", link.holder));
+                command.args(["--", program]);
+                command
+            }
         };
-        let mut command = Command::new("nsenter");
-        command.arg(format!("--net=/proc/{}/ns/net", link.holder));
-        command.args(["--", program]);
+        if let Ok(folder) = self.folder() {
+            command.env(RUNTIME, folder);
+        }
         command
     }
 }
@@ -287,6 +297,18 @@ mod tests {
         );
         assert_eq!(topology.links[0].kind, Kind::Memif);
         assert_eq!(topology.links[3].kind, Kind::VirtioUser);
+    }
+
+    #[test]
+    fn files_of_dpdk_are_in_the_folder_that_is_removed() {
+        for args in ["p2p", "p2p --physical veth"] {
+            let spec = Spec::of(args).unwrap();
+            let topology = Topology::new(&spec, Path::new("/x"), 7).unwrap();
+            let command = topology.command("dpdk-testpmd");
+            let set = command.get_envs().find(|(name, _)| *name == RUNTIME);
+            let folder = set.and_then(|(_, value)| value);
+            assert_eq!(folder.map(Path::new), Some(Path::new("/x")), "{args}");
+        }
     }
 
     #[test]

@@ -23,6 +23,9 @@ const SCRIPT: &str = include_str!("report.js");
 const KEYS: &str =
     "Keys: n and p focus the next and the previous figure, t opens and closes its table.";
 
+/// End of the sentence on a shape that was judged by some of the points.
+const MISSING: &str = " Points that were not measured are not judged.";
+
 /// One figure with its curves.
 pub(crate) struct Part {
     /// The figure.
@@ -90,7 +93,7 @@ pub(crate) fn parts(run: &Run) -> Vec<Part> {
 
 fn part(run: &Run, figure: &'static Figure) -> Part {
     let series = series::of(run, figure);
-    let shape = match run.plan.level {
+    let mut shape = match run.plan.level {
         Level::Smoke => Shape {
             agrees: None,
             why: "A smoke run judges no shape: its values mean nothing.".to_owned(),
@@ -102,11 +105,15 @@ fn part(run: &Run, figure: &'static Figure) -> Part {
         },
         _ => series::judge(figure, &series),
     };
+    let reasons = reasons(run, figure);
+    if shape.agrees.is_some() && !reasons.is_empty() {
+        shape.why += MISSING;
+    }
     Part {
         figure,
         series,
         shape,
-        reasons: reasons(run, figure),
+        reasons,
     }
 }
 
@@ -526,6 +533,20 @@ mod tests {
         run.plan.level = Level::Smoke;
         assert!(parts(&run).iter().all(|part| part.shape.agrees.is_none()));
         assert!(markdown(&run, &parts(&run)).contains("# Volley lab, smoke run"));
+    }
+
+    #[test]
+    fn a_shape_that_is_judged_by_some_of_the_points_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut run = measured(dir.path(), 0.0);
+        let figure = crate::figure::find("vpp-5").unwrap();
+        assert!(!part(&run, figure).shape.why.contains(MISSING));
+        let mut records = run.records.iter_mut();
+        let last = records.rfind(|r| r.figure == figure.name).unwrap();
+        last.error = Some("no memory".to_owned());
+        last.samples.clear();
+        let shape = part(&run, figure).shape;
+        assert!(shape.why.ends_with(MISSING), "{}", shape.why);
     }
 
     #[test]

@@ -346,9 +346,41 @@ fn a_node_that_is_placed_on_a_worker_is_counted_there_and_gets_its_own_body_back
 }
 
 #[test]
+fn a_node_that_was_placed_before_is_counted_and_still_counted_when_it_returns() {
+    let mut bench = Bench::new(2, &[10; 200]);
+    let full = (bench.engine.node("first").unwrap(), 0);
+    bench.engine.place_node("last", Some(1), full).unwrap();
+    bench.rounds(2);
+    bench.start(&[0, 1]);
+    bench.rounds(20);
+    let (there, here) = (bench.counted(1, "last"), bench.counted(0, "last"));
+    assert_eq!(here, Default::default(), "a handoff is no call of the node");
+    assert!(there.1 >= 380, "{there:?}");
+    assert_eq!(there.3, model(LAST, there.0, there.1));
+    bench.engine.place_node("last", None, full).unwrap();
+    for _ in 0..20 {
+        bench.rounds(1);
+        bench.engine.restore_nodes();
+    }
+    assert!(bench.engine.restore_nodes(), "it is back");
+    let before = bench.counted(0, "last");
+    bench.rounds(10);
+    let after = bench.counted(0, "last");
+    assert_eq!(after.1 - before.1, 100);
+    assert_eq!(after.3, model(LAST, after.0, after.1));
+}
+
+#[test]
 fn reading_counters_of_the_kernel_does_not_use_the_heap() {
     let bundle = volley_perfmon::bundle("page-faults").unwrap();
-    let mut group = volley_perfmon::Group::open(bundle, volley_perfmon::this_thread()).unwrap();
+    let mut group = match volley_perfmon::Group::open(bundle, volley_perfmon::this_thread()) {
+        Ok(group) => group,
+        Err(error @ volley_perfmon::CounterError::Refused { .. }) => {
+            println!("SKIP: {error}");
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    };
     let first = group.read();
     let before = HEAP.with(Cell::get);
     let last = (0..100).map(|_| group.read()).last().unwrap();

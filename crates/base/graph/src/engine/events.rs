@@ -35,6 +35,11 @@ impl EventCounts {
         if let Some(known) = self.sums.iter().find(is_it) {
             return known.sums.clone();
         }
+        self.new_sums(worker, id, name)
+    }
+
+    /// The sums of a node that has none yet.
+    fn new_sums(&mut self, worker: usize, id: NodeId, name: &str) -> Arc<EventSums> {
         let sums = Arc::<EventSums>::default();
         self.sums.push(NodeEvents {
             worker,
@@ -124,7 +129,7 @@ impl Engine {
             let nodes = nodes.filter(|(_, def)| !def.removed);
             let bodies = nodes.map(|(id, def)| {
                 let id = NodeId(id as u16);
-                let sums = self.events.sums(worker, id, &def.name);
+                let sums = self.events.new_sums(worker, id, &def.name);
                 (id, Some(Box::new(CountedBody::empty(sums))))
             });
             let start = StartCounting {

@@ -8,7 +8,7 @@ use crate::node_api::context::RawCx;
 use crate::queues::dispatch::DispatchState;
 use crate::queues::wakeup::WakeConditions;
 use crate::worker::body::Body;
-use crate::worker::handoff_stub::{EmptyBody, HandoffStub};
+use crate::worker::handoff_stub::EmptyBody;
 use crate::worker::marks::call_marked;
 use std::sync::Arc;
 use volley_simd::Level;
@@ -43,8 +43,15 @@ impl CountedBody {
         }
     }
 
-    /// Replace a node's own body.
+    /// Replace a node's own body, which a handoff stub has if the node is placed on another worker: only calls of the node are
+    /// counted, and the node is still counted when it returns.
     pub(crate) fn replace(mut self: Box<Self>, body: &mut Box<dyn Body>) {
+        if let Some(stub) = body.as_handoff_stub() {
+            if let Some(own) = &mut stub.inner {
+                self.replace(own);
+            }
+            return;
+        }
         self.inner = std::mem::replace(body, Box::new(EmptyBody));
         *body = self;
     }
@@ -82,19 +89,6 @@ impl Body for CountedBody {
         let inner = &mut self.inner;
         call_marked(self.mark, || inner.run_small(cx, dispatch, frame));
         self.add(dispatch, from, rows);
-    }
-
-    fn arrive(
-        &mut self,
-        level: Level,
-        cx: &RawCx<'_>,
-        dispatch: &mut DispatchState,
-        frame: Box<Frame>,
-    ) -> Result<(), Box<Frame>> {
-        let (rows, from) = (frame.n, begin(dispatch));
-        self.inner.arrive(level, cx, dispatch, frame)?;
-        self.add(dispatch, from, rows);
-        Ok(())
     }
 
     /// A poll without packets is not counted: it says nothing about the cost of packets.
@@ -137,6 +131,10 @@ impl Body for CountedBody {
         self.inner.leave(node, dispatch, next)
     }
 
+    fn panicked(&self) -> Option<usize> {
+        self.inner.panicked()
+    }
+
     fn may_sleep(&self, now_ns: u64, idle_ns: u64) -> bool {
         self.inner.may_sleep(now_ns, idle_ns)
     }
@@ -149,17 +147,13 @@ impl Body for CountedBody {
         self.inner.wake();
     }
 
-    fn as_handoff_stub(&mut self) -> Option<&mut HandoffStub> {
-        self.inner.as_handoff_stub()
-    }
-
     fn as_counted(&mut self) -> Option<&mut CountedBody> {
         Some(self)
     }
 }
 
-/// Put a node's own body in place of one that counts, which is returned. A node that was placed on another worker meanwhile
-/// has it in its handoff stub.
+/// Put a node's own body in place of one that counts, which is returned. A node that is placed on another worker has it in its
+/// handoff stub.
 pub(crate) fn take_counted(body: &mut Box<dyn Body>) -> Option<Box<dyn Body>> {
     if let Some(counted) = body.as_counted() {
         let inner = std::mem::replace(&mut counted.inner, Box::new(EmptyBody));

@@ -23,7 +23,7 @@ pub enum CounterError {
     NoEvent(&'static str),
     /// No permission, or a filter of system calls.
     #[error(
-        "the kernel does not let the daemon count events: set kernel.perf_event_paranoid to {paranoid} or less with sysctl, or give the daemon CAP_PERFMON, and a unit also the system call perf_event_open: the drop-in perfmon.conf does both (docs/hardening.md)"
+        "the kernel does not let this program count events: set kernel.perf_event_paranoid to {paranoid} or less with sysctl, or give the program CAP_PERFMON. A systemd unit must allow the system call perf_event_open in any case: the drop-in perfmon.conf gives it both (docs/hardening.md)"
     )]
     Refused {
         /// The highest value of the setting that allows the bundle.

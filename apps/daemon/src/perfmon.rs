@@ -42,7 +42,11 @@ impl PerfmonBundle {
 
 /// Count the events of a bundle for each node of all workers. Reading the counters takes time of the workers.
 #[derive(Clone, Debug, PartialEq, Eq, Verb)]
-#[verb(name = "perfmon-start", command = "perfmon start bundle <bundle>")]
+#[verb(
+    name = "perfmon-start",
+    machine,
+    command = "perfmon start bundle <bundle>"
+)]
 #[verb(example = "perfmon start bundle inst-and-clock")]
 pub struct PerfmonStart {
     /// Events to count.
@@ -51,13 +55,13 @@ pub struct PerfmonStart {
 
 /// Stop counting events, and keep what was counted.
 #[derive(Clone, Debug, PartialEq, Eq, Verb)]
-#[verb(name = "perfmon-stop", command = "perfmon stop")]
+#[verb(name = "perfmon-stop", machine, command = "perfmon stop")]
 #[verb(example = "perfmon stop")]
 pub struct PerfmonStop;
 
 /// Stop counting events, and forget what was counted.
 #[derive(Clone, Debug, PartialEq, Eq, Verb)]
-#[verb(name = "perfmon-reset", command = "perfmon reset")]
+#[verb(name = "perfmon-reset", machine, command = "perfmon reset")]
 #[verb(example = "perfmon reset")]
 pub struct PerfmonReset;
 
@@ -124,8 +128,8 @@ impl Perfmon {
         let all: Vec<usize> = engine.worker_set().accepting().collect();
         for worker in all {
             let thread = engine.thread(worker);
-            let thread =
-                thread.ok_or_else(|| refused(&format!("worker {worker} has no thread yet")))?;
+            let thread = thread
+                .ok_or_else(|| refused(&format!("worker {worker} has no thread yet: try again")))?;
             let group = Group::open(bundle, thread).map_err(|error| refused(&error))?;
             workers.push(CountedWorker {
                 worker,
@@ -134,8 +138,11 @@ impl Perfmon {
             });
             groups.push((worker, Box::new(group)));
         }
-        let started = engine.count_events(groups);
-        started.map_err(|error| refused(&error))?;
+        if let Err(error) = engine.count_events(groups) {
+            // No worker goes on counting alone.
+            let _ = engine.stop_events();
+            return Err(refused(&error));
+        }
         self.run = Some(Run {
             bundle,
             started: Instant::now(),
@@ -208,6 +215,7 @@ fn node(bundle: &'static Bundle, report: &EventReport, has: [bool; MAX_EVENTS]) 
     let figures = Figures::of(bundle, report, has);
     let event = |(at, event): (usize, &volley_perfmon::Event)| PerfmonEvent {
         event: event.name.to_owned(),
+        counted: has[at].then_some(report.values[at]),
         total: figures.total[at],
         per_packet: figures.per_packet[at],
         per_call: figures.per_call[at],

@@ -47,7 +47,7 @@ pub struct PerfmonReply {
 pub struct PerfmonWorker {
     /// Number of the worker.
     pub worker: u32,
-    /// How the worker reads its counters: `rdpmc` (in user mode) or `read` (by system calls, which cost more).
+    /// How the worker reads its counters: `rdpmc` (in user mode), or `read` if it has read any by a system call, which costs more.
     pub read_by: String,
     /// Nodes in order of name.
     pub nodes: Vec<PerfmonNode>,
@@ -75,7 +75,9 @@ pub struct PerfmonNode {
 pub struct PerfmonEvent {
     /// Name of the event.
     pub event: String,
-    /// All events; calls that were not counted are estimated.
+    /// Events of the calls that were counted.
+    pub counted: Option<u64>,
+    /// All events; those of calls that were not counted are estimated, so that the number can fall.
     pub total: Option<f64>,
     /// Events for each packet.
     pub per_packet: Option<f64>,
@@ -197,7 +199,7 @@ fn bundles(reply: &PerfmonBundlesReply) -> String {
 }
 
 fn figures(reply: &PerfmonReply, page: &mut Page) {
-    let help = "Events of the bundle that runs or ran last, since its start.";
+    let help = "Events of the bundle that runs or ran last, since its start, in the calls that were counted.";
     let name = "volley_perfmon_events_total";
     page.rows((name, COUNTER, help), &reply.workers, |put, worker| {
         let thread = format!("worker{}", worker.worker);
@@ -208,8 +210,9 @@ fn figures(reply: &PerfmonReply, page: &mut Page) {
                     ("node", node.node.as_str()),
                     ("event", event.event.as_str()),
                 ];
-                if let Some(total) = event.total {
-                    put(&labels, total);
+                // Not the total: an estimate can fall, which is a restart for a program that reads counters.
+                if let Some(counted) = event.counted {
+                    put(&labels, counted as f64);
                 }
             }
         }
@@ -223,6 +226,7 @@ mod tests {
     fn event(name: &str, total: Option<f64>, per_packet: Option<f64>) -> PerfmonEvent {
         PerfmonEvent {
             event: name.to_owned(),
+            counted: total.map(|it| it as u64),
             total,
             per_packet,
             per_call: per_packet.map(|it| 256.0 * it),

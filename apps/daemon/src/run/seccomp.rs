@@ -292,13 +292,14 @@ fn add_forms_of_control(rules: &mut Rules) -> Result<(), BackendError> {
     rules.insert(libc::SYS_seccomp, one_of(0, &[set])?);
     let own = u64::from(std::process::id());
     rules.insert(libc::SYS_rt_tgsigqueueinfo, one_of(0, &[own])?);
-    // Events of threads on any processor: of one thread at a time, never of all or of a control group. The kernel counts those of
-    // other processes only for a thread that may trace them.
-    let (all, cgroup) = (u64::from(u32::MAX), 1 << 2);
+    // Events of threads on any processor: of one thread at a time, never of all or of a control group. The only flag is
+    // PERF_FLAG_FD_CLOEXEC. A filter does not know the daemon's threads: with CAP_PERFMON the kernel also counts events of other
+    // processes' threads.
+    let (all, close_on_exec) = (u64::from(u32::MAX), 1u64 << 3);
     let events = [
         (1, Is::Ne, all),
         (2, Is::Eq, all),
-        (4, Is::MaskedEq(cgroup), 0),
+        (4, Is::MaskedEq(all & !close_on_exec), 0),
     ];
     rules.insert(libc::SYS_perf_event_open, vec![form(&events)?]);
     Ok(())

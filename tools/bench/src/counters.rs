@@ -36,6 +36,13 @@ pub fn count(args: &Args, bench: &mut Bench, costs: &[NodeCost]) -> Result<Count
         }
         Err(why) => why,
     };
+    if args.rate.is_some() {
+        return Ok(Counted {
+            source: None,
+            text: format!("{no_pmu}; or leave out --rate: callgrind simulates full vectors only"),
+            nodes: Nodes::new(),
+        });
+    }
     if !simulated::is_installed() {
         return Ok(Counted {
             source: None,
@@ -161,6 +168,10 @@ fn run(args: &Args, names: &[&str], packets: u64) -> Result<Vec<Simulated>, Benc
         .map_while(volley_graph::mark_name)
         .collect();
     let events = simulated::callees(&file, &marks);
+    if events.iter().all(|it| it[0].unwrap_or(0) == 0) {
+        let why = "callgrind shows no functions of nodes: use a program whose names of functions are not stripped";
+        return Err(wrong(why.into()));
+    }
     let of = |(name, events): (&&str, Events)| {
         let all = report["nodes"].as_array().into_iter().flatten();
         let mut ours = all.filter(|it| it["name"] == *name);

@@ -28,8 +28,7 @@ fn bench(arguments: &str, path: &str) -> Value {
 fn the_benchmark_says_how_to_get_events_where_nothing_counts_them() {
     let report = bench("--scenario xc --seconds 0.02 --repetitions 1", "/nowhere");
     let counters = &report["counters"];
-    if has_pmu() {
-        assert_eq!(counters["source"], "PMU");
+    if has_pmu() && counters["source"] == "PMU" {
         return;
     }
     assert_eq!(counters["source"], Value::Null);
@@ -56,7 +55,8 @@ fn the_benchmark_has_the_events_of_each_node() {
         println!("SKIP: there is neither a PMU nor valgrind");
         return;
     };
-    assert_eq!(source == "PMU", has_pmu());
+    // A user without rights has no counters of a PMU that is there.
+    assert!(source == "callgrind" || has_pmu());
     for node in [
         "pg-input",
         "ethernet-input",

@@ -30,7 +30,7 @@ impl Link {
     /// A link with a latency in seconds and a bandwidth in bytes a second, 0 for one that takes no time.
     pub(crate) fn new(latency: f64, bandwidth: f64, cells: Arc<Cells>) -> Link {
         let most = match bandwidth > 0.0 {
-            true => (latency * bandwidth / SHORTEST) as usize + 2,
+            true => ((latency * bandwidth / SHORTEST) as usize).saturating_add(2),
             false => MOST,
         };
         Link {
@@ -102,7 +102,7 @@ impl Link {
         let mut end = self.free() - all;
         lengths.iter().map(move |length| {
             end += self.takes(*length);
-            end.ceil() as u64 + self.latency_ns
+            (end.ceil() as u64).saturating_add(self.latency_ns)
         })
     }
 }
@@ -134,5 +134,15 @@ mod tests {
         // A full link takes no packet.
         link.holds(link.most());
         assert_eq!(link.allows(&front, u64::MAX), 0);
+    }
+
+    #[test]
+    fn the_largest_times_and_bandwidths_do_not_overflow() {
+        let cells = Arc::new(Cells::new(5));
+        assert_eq!(Link::new(1e300, 1e300, cells.clone()).most(), MOST);
+        let slow = Link::new(1e300, 1e-9, cells);
+        let waiting = [(0, 1)];
+        slow.took(&Front::new(&[100], (&waiting, &[])));
+        assert_eq!(slow.arrivals(&[100]).collect::<Vec<u64>>(), [u64::MAX]);
     }
 }

@@ -65,7 +65,11 @@ impl Red {
         let since = self.since.unwrap_or(0);
         let left = 1.0 - f64::from(since) * share;
         let is_marked = left <= share || self.random.f64() * left < share;
-        self.since = Some(if is_marked { 0 } else { since + 1 });
+        self.since = Some(if is_marked {
+            0
+        } else {
+            since.saturating_add(1)
+        });
         is_marked
     }
 

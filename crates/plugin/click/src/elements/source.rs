@@ -84,11 +84,11 @@ impl Generate for Source {
             Timing::Interval(interval, next) => match *next {
                 Some(at) if now_ns < at => 0,
                 Some(at) => {
-                    *next = Some((at + *interval).max(now_ns));
+                    *next = Some(at.saturating_add(*interval).max(now_ns));
                     1
                 }
                 None => {
-                    *next = Some(now_ns + *interval);
+                    *next = Some(now_ns.saturating_add(*interval));
                     0
                 }
             },

@@ -72,7 +72,7 @@ impl Placed {
                 }
                 HandlerKind::AverageRate => Ok(format!("{:.1}", self.rate())),
                 HandlerKind::Report(_, report) => Ok(report(&self.cells)),
-                HandlerKind::Reset(_) | HandlerKind::Trigger(_) => Err(format!(
+                HandlerKind::Reset(..) | HandlerKind::Trigger(_) => Err(format!(
                     "the handler {name} of {} can only be written: write it with any value",
                     self.name
                 )),
@@ -127,8 +127,8 @@ impl Placed {
                 self.cells.set(usize::from(cell), word);
                 Ok(())
             }
-            HandlerKind::Reset(cells) => {
-                (0..usize::from(cells)).for_each(|cell| self.cells.set(cell, 0));
+            HandlerKind::Reset(first, end) => {
+                (usize::from(first)..usize::from(end)).for_each(|cell| self.cells.set(cell, 0));
                 Ok(())
             }
             HandlerKind::Trigger(cell) => {

@@ -162,8 +162,8 @@ pub enum HandlerKind {
     Read(u8, Format),
     /// Read and write a cell.
     ReadWrite(u8, Format),
-    /// Set the first cells to 0; their number.
-    Reset(u8),
+    /// Set the cells from the first number up to, but not including, the second one to 0.
+    Reset(u8, u8),
     /// Add 1 to a cell.
     Trigger(u8),
     /// Read packets a second: cell 0 has packets, cell 2 and 3 the times of the first and the last one.
@@ -178,7 +178,7 @@ impl HandlerKind {
             HandlerKind::Read(cell, _)
             | HandlerKind::ReadWrite(cell, _)
             | HandlerKind::Trigger(cell) => cell,
-            HandlerKind::Reset(cells) | HandlerKind::Report(cells, _) => cells.saturating_sub(1),
+            HandlerKind::Reset(_, cells) | HandlerKind::Report(cells, _) => cells.saturating_sub(1),
             HandlerKind::AverageRate => 3,
         }
     }
@@ -190,7 +190,7 @@ impl HandlerKind {
                 (true, false)
             }
             HandlerKind::ReadWrite(..) => (true, true),
-            HandlerKind::Reset(_) | HandlerKind::Trigger(_) => (false, true),
+            HandlerKind::Reset(..) | HandlerKind::Trigger(_) => (false, true),
         }
     }
 }

@@ -326,6 +326,10 @@ fn red_finds_the_queues_next_to_it_and_counts_the_packets_of_a_vector() {
             bench.read("m.count"),
         ];
         assert_eq!(seen, ["21", "79", "79"], "vectors of {size}");
+        // A reset of the numbers leaves the length, which RED reads.
+        bench.write("q.reset_counts", "");
+        let seen = ["q.length", "q.highwater_length"].map(|it| bench.read(it));
+        assert_eq!(seen, ["21", "0"], "vectors of {size}");
         // The element goes on with another queue.
         let other = text.replace("q :: Queue", "p :: Queue");
         bench

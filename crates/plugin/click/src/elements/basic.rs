@@ -21,10 +21,10 @@ const COUNTED: &[Handler] = &[
         HandlerKind::AverageRate,
         "packets a second between the first and the last packet",
     ),
-    handler("reset", HandlerKind::Reset(4), "sets all numbers to 0"),
+    handler("reset", HandlerKind::Reset(0, 4), "sets all numbers to 0"),
     handler(
         "reset_counts",
-        HandlerKind::Reset(4),
+        HandlerKind::Reset(0, 4),
         "sets all numbers to 0",
     ),
 ];
@@ -33,7 +33,7 @@ const COUNT_ONLY: &[Handler] = &[
     reads("count", 0, "packets"),
     handler(
         "reset_counts",
-        HandlerKind::Reset(1),
+        HandlerKind::Reset(0, 1),
         "sets the number to 0",
     ),
 ];

@@ -195,7 +195,7 @@ pub(super) const SPECS: &[Spec] = &[
             reads("count", 0, "packets written"),
             handler(
                 "reset_counts",
-                HandlerKind::Reset(1),
+                HandlerKind::Reset(0, 1),
                 "sets the number to 0",
             ),
         ],

@@ -274,7 +274,7 @@ const HANDLERS: &[Handler] = &[
     change("dst", DST, Format::Address, "destination address"),
     handler(
         "reset_counts",
-        HandlerKind::Reset(SUM as u8 + 1),
+        HandlerKind::Reset(0, SUM as u8 + 1),
         "sets the numbers and times to 0",
     ),
 ];

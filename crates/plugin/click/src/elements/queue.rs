@@ -42,7 +42,7 @@ const QUEUE_HANDLERS: &[Handler] = &[
     reads("capacity", 3, "packets for which there is room"),
     handler(
         "reset_counts",
-        HandlerKind::Reset(3),
+        HandlerKind::Reset(1, 3),
         "sets the numbers to 0",
     ),
 ];

@@ -148,7 +148,7 @@ const HANDLERS: &[Handler] = &[
         HandlerKind::ReadWrite(2, Format::Bool),
         "whether packets are made",
     ),
-    handler("reset_counts", HandlerKind::Reset(0), "accepted"),
+    handler("reset_counts", HandlerKind::Reset(0, 0), "accepted"),
 ];
 
 const RATED: &[Handler] = &[

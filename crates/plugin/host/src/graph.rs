@@ -266,7 +266,8 @@ impl Part {
         self.nodes.contains_key(node) || self.overrides.contains_key(node)
     }
 
-    /// Refuses a version without a feature that is enabled, or without an arc that has features.
+    /// Refuses a version without a feature that is enabled, without an arc that has features, or without a node to which nodes of other
+    /// owners have an edge.
     fn check_exchange(&self, graph: &Graph, wanted: &Wanted) -> Result<(), PluginError> {
         let kept = |it: &&(String, String)| {
             let mut features = wanted.features.iter();
@@ -276,7 +277,10 @@ impl Part {
         check_disabled(graph, gone)?;
         let named = |arc: &&String| wanted.arcs.iter().any(|it| it.name == **arc);
         let gone = self.arcs.iter().filter(|arc| !named(arc));
-        Ok(self.check_arcs_unused(graph, gone)?)
+        self.check_arcs_unused(graph, gone)?;
+        let stays = |node: &str| wanted.nodes.iter().any(|it| it.name() == node);
+        let goes = |node: &str| self.nodes.contains_key(node) && !stays(node);
+        Ok(self.check_no_edge_to(graph, goes)?)
     }
 
     /// Gives the arcs their numbers: those of an old version of the same name go on.
@@ -447,7 +451,7 @@ impl Part {
     pub(crate) fn check_unused(&self, graph: &Graph) -> Result<(), PluginError> {
         check_disabled(graph, self.features.iter())?;
         self.check_arcs_unused(graph, self.arcs.iter())?;
-        Ok(self.check_no_edge_to(graph)?)
+        Ok(self.check_no_edge_to(graph, |node| self.nodes.contains_key(node))?)
     }
 
     /// Features of other plugins use the arcs.
@@ -472,18 +476,20 @@ impl Part {
         }
     }
 
-    /// Nodes of other owners have an edge to a node; those that the plugin itself has redirected return.
-    fn check_no_edge_to(&self, graph: &Graph) -> Result<(), GraphError> {
+    /// Nodes of other owners have an edge to a node that goes; those that the plugin itself has redirected return.
+    fn check_no_edge_to(
+        &self,
+        graph: &Graph,
+        goes: impl Fn(&str) -> bool,
+    ) -> Result<(), GraphError> {
         let engine = graph.engine.borrow();
-        let mut others = engine
-            .edges()
-            .filter(|(node, _)| !self.nodes.contains_key(*node));
+        let mut others = engine.edges().filter(|(node, _)| !self.has(node));
         let own = |node: &str, target: &str| {
             let mut edges = self.edges.iter();
             edges.any(|it| it.node == node && it.to == target)
         };
         let user = others.find_map(|(node, edges)| {
-            let mut targets = edges.iter().filter(|it| self.nodes.contains_key(**it));
+            let mut targets = edges.iter().filter(|it| goes(it));
             let target = targets.find(|it| !own(node, it))?;
             Some((node.to_owned(), (*target).to_owned()))
         });

@@ -200,6 +200,10 @@ impl<B: Body> Body for GuardedBody<B> {
         dispatch: &mut DispatchState,
         next: NodeId,
     ) -> Vec<Box<Frame>> {
+        if next == dispatch.drop_node && self.fault.is_out.load(Relaxed) {
+            // What the stage holds is dropped with it, for the reason of a node that is out.
+            return lost::dropped_by(|| self.drop_body());
+        }
         let Some(body) = &mut self.body else {
             return Vec::new();
         };

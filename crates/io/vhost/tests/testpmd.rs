@@ -75,7 +75,7 @@ fn converse(bench: &mut Bench, name: &str, peer: TestPmd) {
             (0..100).map(|i| frame(64, round * 100 + i)).collect(),
         );
     }
-    let output = peer.quit();
+    let output = peer.quit(|| _ = bench.until(1, |_| true));
     let counts = bench.counts(name);
     assert_eq!(counts.rx_packets, counts.tx_packets);
     let theirs = ["RX-packets:", "TX-packets:"].map(|key| stat(&output, 0, key));
@@ -237,7 +237,7 @@ fn several_queues_with_testpmd() {
         }
         let row = bench.show("x");
         assert!(row.rings.iter().all(|r| r.packets > 100), "{row:?}");
-        let output = peer.quit();
+        let output = peer.quit(|| _ = bench.until(1, |_| true));
         let sent = bench.counts("x").tx_packets;
         let theirs = ["RX-packets:", "TX-packets:"].map(|key| stat(&output, 0, key));
         assert_eq!(theirs, [Some(sent); 2], "{output}");

@@ -96,15 +96,17 @@ impl TestPmd {
         self.readers.drain(..).for_each(|r| _ = r.join());
     }
 
-    /// Quit; returns the output.
-    pub fn quit(mut self) -> String {
+    /// Quit; returns the output. `serve` is called meanwhile: a front end ends when its back end has answered the last messages.
+    pub fn quit(mut self, mut serve: impl FnMut()) -> String {
         self.say("stop");
         self.say("show port stats all");
         self.say("quit");
         let end = Instant::now() + Duration::from_secs(20);
         while self.is_alive() && Instant::now() < end {
-            std::thread::sleep(Duration::from_millis(20));
+            serve();
+            std::thread::sleep(Duration::from_millis(5));
         }
+        assert!(!self.is_alive(), "testpmd does not end: {}", self.output());
         self.end();
         self.output()
     }

@@ -127,18 +127,33 @@ impl LineText {
     }
 }
 
+/// One in each byte of a word.
+const ONES: u64 = 0x0101_0101_0101_0101;
+/// The highest bit of each byte of a word.
+const HIGHEST: u64 = 0x80 * ONES;
+
+/// One in each byte in which the byte of `of` is at most that of `limit`.
+#[inline(always)]
+fn up_to(of: u64, limit: u64) -> u64 {
+    // The lower bits decide where the highest bits are equal. No byte borrows from the next one, because the highest bit of each
+    // minuend is set.
+    let lower = (limit | HIGHEST) - (of & !HIGHEST);
+    let at_most = (limit & !of) | (!(limit ^ of) & lower);
+    (at_most & HIGHEST) >> 7
+}
+
 impl Line {
-    /// Counts without branches, because addresses are random.
+    /// Counts without branches, because addresses are random. Eight starts are compared in one 64-bit word: compilers put single bytes into
+    /// vector registers one by one.
     #[inline(always)]
     fn lookup(&self, dst: u32) -> u32 {
-        let address = dst as u8;
-        let mut rank = 0;
-        for starts in &self.starts {
-            for start in starts.load(Ordering::Acquire).to_le_bytes() {
-                rank += u8::from(start <= address);
-            }
-        }
-        self.answers[usize::from(rank).min(LINE_ANSWERS - 1)].load(Ordering::Acquire)
+        let address = u64::from(dst as u8) * ONES;
+        let [first, second] = &self.starts;
+        // Each byte has at most 2, and the highest byte of the product is the sum of all bytes.
+        let counts = up_to(first.load(Ordering::Acquire), address)
+            + up_to(second.load(Ordering::Acquire), address);
+        let rank = (counts.wrapping_mul(ONES) >> 56) as usize;
+        self.answers[rank.min(LINE_ANSWERS - 1)].load(Ordering::Acquire)
     }
 
     /// Whether the answers change at the addresses of `text`.
@@ -407,6 +422,26 @@ impl Lpm4View {
             match &self.leaves {
                 Leaves::Narrow(s) => s.lookup_strip(root, dst, leaf),
                 Leaves::Wide(s) => s.lookup_strip(root, dst, leaf),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pair_of_bytes_is_compared() {
+        for limit in 0..=u8::MAX {
+            for of in 0..=u8::MAX {
+                // The bytes beside are the extremes that could borrow or carry.
+                for beside in [0, u8::MAX] {
+                    let word = u64::from_le_bytes([beside, of, beside, of, of, beside, beside, of]);
+                    let got = up_to(word, u64::from(limit) * ONES).to_le_bytes();
+                    let want = word.to_le_bytes().map(|it| u8::from(it <= limit));
+                    assert_eq!(got, want, "{of} {limit}");
+                }
             }
         }
     }

@@ -98,18 +98,44 @@ impl LentPackets {
     /// Load `K` 32-bit header words from byte `offset` of every packet: see [`Vector::words`].
     #[inline(always)]
     pub fn words<I: Isa, const K: usize>(&self, isa: I, offset: usize, out: &mut Words<K>) {
-        let (base, n) = (self.pool.base(), self.frame.n);
-        let (idx, pos) = (self.frame.words(IDX), self.frame.words(POS));
-        let mut offsets = [0; 8];
-        for first in (0..n).step_by(8) {
-            let rows = first..n.min(first + 8);
-            let count = rows.len();
-            let pos = pos[rows.clone()].iter().map(|it| it & !CHAINED);
-            Pool::offsets(&idx[rows], pos, &mut offsets);
-            let last = offsets[count - 1];
-            offsets[count..].fill(last);
+        let base = self.pool.base();
+        let (idx, rest_idx) = self.frame.words(IDX).as_chunks::<8>();
+        let (pos, rest_pos) = self.frame.words(POS).as_chunks::<8>();
+        for (eight, (idx, pos)) in idx.iter().zip(pos).enumerate() {
+            let at = locate(idx, pos);
             // SAFETY: the frame owns the buffers of the rows; positions are in their slots.
-            unsafe { load_words(isa, base, &offsets, (offset, first / 8), out) };
+            unsafe { load_words(isa, base, &at, (offset, eight), out) };
+        }
+        if let (Some(last_idx), Some(last_pos)) = (rest_idx.last(), rest_pos.last()) {
+            // The last packet is repeated.
+            let (mut some_idx, mut some_pos) = ([*last_idx; 8], [*last_pos; 8]);
+            some_idx[..rest_idx.len()].copy_from_slice(rest_idx);
+            some_pos[..rest_pos.len()].copy_from_slice(rest_pos);
+            let at = locate(&some_idx, &some_pos);
+            // SAFETY: as above.
+            unsafe { load_words(isa, base, &at, (offset, idx.len()), out) };
+        }
+    }
+
+    /// Change the first `N` bytes of every packet in place: see [`Vector::apply`].
+    #[inline(always)]
+    pub fn apply<const N: usize>(&mut self, mut body: impl FnMut(usize, &mut [u8; N])) {
+        const { assert!(N <= READABLE) };
+        let base = self.pool.base();
+        let (idx, rest_idx) = self.frame.words(IDX).as_chunks::<8>();
+        let (pos, rest_pos) = self.frame.words(POS).as_chunks::<8>();
+        // SAFETY: each row owns its own buffer, and the frame is borrowed exclusively; N bytes from the position are in the slot.
+        let mut one =
+            |row: usize, at: usize| body(row, unsafe { &mut *base.at(at).cast::<[u8; N]>() });
+        for (eight, (idx, pos)) in idx.iter().zip(pos).enumerate() {
+            let at = locate(idx, pos);
+            for r in 0..8 {
+                one(8 * eight + r, at[r]);
+            }
+        }
+        for (r, (&rest_idx, &rest_pos)) in rest_idx.iter().zip(rest_pos).enumerate() {
+            let [at, ..] = locate(&[rest_idx; 8], &[rest_pos; 8]);
+            one(8 * idx.len() + r, at);
         }
     }
 
@@ -128,6 +154,14 @@ impl LentPackets {
             &mut *at.cast::<[u8; N]>()
         }
     }
+}
+
+/// Offsets in the arena of the positions of eight packets.
+#[inline(always)]
+fn locate(idx: &[u32; 8], pos: &[u32; 8]) -> [usize; 8] {
+    let mut offsets = [0; 8];
+    Pool::offsets(idx, pos.iter().map(|it| it & !CHAINED), &mut offsets);
+    offsets
 }
 
 impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {

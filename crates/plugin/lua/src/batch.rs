@@ -277,10 +277,19 @@ impl Batch {
 
     /// Send packets on this interface, or on that of their route.
     pub(crate) fn send(&mut self, set: u32, interface: Option<u32>) -> Result<(), Fault> {
-        lent(&mut self.packets)?;
-        let (outputs, verdicts) = (&mut self.outputs, &mut self.verdicts);
+        let n = lent(&mut self.packets)?.len();
+        let (outputs, verdicts) = (&mut self.outputs[..n], &mut self.verdicts[..n]);
         let (framed, is_layer3) = (&self.framed, self.is_layer3);
         self.has_sent = true;
+        if !is_layer3 && masks::is_first(&self.sets.bits(set)?, n) {
+            if let Some(interface) = interface {
+                outputs.fill(interface);
+            }
+            if !outputs.contains(&NO_INTERFACE) {
+                verdicts.fill(Verdict::Send);
+                return Ok(());
+            }
+        }
         self.sets.get(set)?.each(|row| {
             if let Some(interface) = interface {
                 outputs[row] = interface;

@@ -75,26 +75,27 @@ impl Batch {
                 row + 1
             ));
         }
-        let (hops, framed, is_layer3) = (&self.hops, &mut self.framed, self.is_layer3);
-        let lowered = &mut self.lowered;
-        self.sets.get(set)?.each(|row| {
-            let net = start_of_ip(is_layer3, framed, row);
-            if net == 0 && !packets.packet(row).retreat(ETHERNET) {
-                return Err(format!(
-                    "packet {} has no room for an Ethernet header",
-                    row + 1
-                ));
+        if self.is_layer3 {
+            for row in masks::rows(&wanted) {
+                let is_framed = std::mem::replace(&mut self.framed[row], true);
+                if !is_framed && !packets.packet(row).retreat(ETHERNET) {
+                    self.framed[row] = false;
+                    return Err(format!(
+                        "packet {} has no room for an Ethernet header",
+                        row + 1
+                    ));
+                }
+                let [.., ttl] = packets.front::<{ ETHERNET + TTL + 1 }>(row);
+                self.lowered[row] = self.lowered[row].saturating_add(u8::from(*ttl > 0));
             }
-            // The position is at the Ethernet header now.
-            let frame = packets.front::<{ ETHERNET + Ip4Header::LEN }>(row);
-            if is_layer3 {
-                lowered[row] = lowered[row].saturating_add(u8::from(frame[ETHERNET + TTL] > 0));
-            }
-            decrement_ttl(frame);
-            frame[..ETHERNET].copy_from_slice(&hops[row].ethernet);
-            framed[row] = true;
-            Ok(())
-        })
+        }
+        let apply = Apply {
+            packets,
+            hops: &self.hops,
+            wanted: &wanted,
+        };
+        kernel::call(self.level, apply);
+        Ok(())
     }
 
     /// Undo [`Batch::apply`] for the packets that are not sent, on the arc of IPv4 packets: the nodes behind expect the position at
@@ -153,9 +154,8 @@ impl Kernel for Lookup<'_> {
         let n = packets.len();
         view.lookup_batch(destinations, leaves);
         let limits_of = limits.words_mut(n);
-        let mut all = NO_BITS;
-        masks::fill(&mut all, n);
-        let one = (*wanted == all && !is_layer3 && all_equal(leaves)).then(|| leaves.first());
+        let is_alike = masks::is_first(wanted, n) && !is_layer3 && all_equal(leaves);
+        let one = is_alike.then(|| leaves.first());
         if let Some(&leaf) = one.flatten() {
             let hop = hop_of(hops, leaf);
             found.fill(*hop);
@@ -186,6 +186,31 @@ impl Kernel for Lookup<'_> {
             *incomplete.inverted().words(),
             *isa.rows_equal(longer, 0).words(),
         )
+    }
+}
+
+/// Decrement the TTL and write the Ethernet header of the packets in a mask, whose positions are at the Ethernet header.
+struct Apply<'a> {
+    packets: &'a mut LentPackets,
+    hops: &'a [Hop],
+    wanted: &'a Bits,
+}
+
+impl Kernel for Apply<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, _: I) {
+        let n = self.packets.len();
+        let hops = &self.hops[..n];
+        if masks::is_first(self.wanted, n) {
+            self.packets
+                .apply(|row, frame| rewrite(frame, &hops[row].ethernet));
+            return;
+        }
+        for row in masks::rows(self.wanted) {
+            rewrite(self.packets.front(row), &hops[row].ethernet);
+        }
     }
 }
 
@@ -265,14 +290,15 @@ pub(crate) fn valid(header: Option<&Ip4Header>, bytes: &[u8], net: usize, length
 /// Place of the TTL in an IPv4 header.
 const TTL: usize = std::mem::offset_of!(Ip4Header, ttl);
 
-/// Decrement the TTL behind an Ethernet header and correct the checksum. A TTL of 0 stays.
+/// Decrement the TTL behind an Ethernet header, and write that header. A TTL of 0 stays.
 #[inline(always)]
-fn decrement_ttl(frame: &mut [u8; ETHERNET + Ip4Header::LEN]) {
+fn rewrite(frame: &mut [u8; ETHERNET + Ip4Header::LEN], ethernet: &[u8; ETHERNET]) {
     if let Ok((header, _)) = Ip4Header::split_mut(&mut frame[ETHERNET..])
         && header.ttl > 0
     {
         header.decrement_ttl();
     }
+    frame[..ETHERNET].copy_from_slice(ethernet);
 }
 
 /// Raise the TTL of the IPv4 header at the position, and correct the checksum.

@@ -1,5 +1,7 @@
 //! Masks: sets of packets of a vector, which a script names by numbers.
 
+use crate::sets::{Bits, NO_BITS};
+
 /// The maximum number of masks of a vector.
 pub(crate) const MOST: usize = 64;
 /// The mask of all packets of the script.
@@ -106,6 +108,13 @@ pub(crate) fn rows(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
             Some(at * 64 + bit)
         })
     })
+}
+
+/// Whether a mask has the first `n` rows, and no others.
+pub(crate) fn is_first(words: &Bits, n: usize) -> bool {
+    let mut first = NO_BITS;
+    fill(&mut first, n);
+    *words == first
 }
 
 /// Put a row into a mask, or take it out.

@@ -6,7 +6,7 @@ use crate::fields::{self, ETHERNET};
 use crate::ip4::{self, Valid4};
 use crate::masks;
 use crate::sets::{Bits, NO_BITS};
-use volley_sdk::kernel::{self, Kernel};
+use volley_sdk::kernel::{self, Kernel, all_equal};
 use volley_sdk::lend::LentPackets;
 use volley_sdk::prelude::*;
 use volley_sdk::wire::ip4::suspicious;
@@ -15,6 +15,8 @@ use volley_sdk::wire::ip4::suspicious;
 const NO_TYPE: u32 = u32::MAX;
 /// Vectors of fewer packets are read packet by packet.
 const WHOLE: usize = 8;
+/// Bytes of a MAC address.
+const MAC: u32 = 6;
 
 /// The headers of a vector's packets.
 pub(crate) struct Parsed {
@@ -210,11 +212,12 @@ impl Kernel for ReadAll<'_> {
             place,
         } = self;
         let n = packets.len();
+        let lens = packets.strips(Col::LEN);
         let net = if place.is_layer3 { 0 } else { ETHERNET };
         packets.words(isa, net, &mut parsed.header);
         let [odd, padded, foreign] = &mut parsed.marks;
         glance(
-            (parsed.header.strips(n), packets.strips(Col::LEN)),
+            (parsed.header.strips(n), lens),
             net as u32,
             [
                 odd.strips_mut(n),
@@ -228,15 +231,24 @@ impl Kernel for ReadAll<'_> {
             foreign.words_mut(n).fill(0);
         } else {
             packets.words(isa, 0, &mut parsed.frame);
-            let strips = parsed.frame.strips(n).iter().zip(packets.strips(Col::LEN));
-            for (types, (words, lens)) in parsed.ether_types.strips_mut(n).iter_mut().zip(strips) {
-                for row in 0..16 {
-                    let is_short = u32::from((lens[row] as i32) < ETHERNET as i32);
-                    types[row] = words[3][row] >> 16 | is_short.wrapping_neg();
+            let types = parsed.ether_types.strips_mut(n);
+            types_of((parsed.frame.strips(n), lens), types);
+            let rx = packets.column(Col::RX);
+            match rx.first() {
+                Some(&first) if all_equal(rx) => {
+                    let mac = halves(place.macs, first);
+                    let marks = foreign.strips_mut(n);
+                    mark_foreign((parsed.frame.strips(n), lens), mac, marks);
+                }
+                _ => {
+                    for (row, (mark, &rx)) in foreign.words_mut(n).iter_mut().zip(rx).enumerate() {
+                        let [first, second, ..] = parsed.frame.row(row);
+                        let is_short = packets.column(Col::LEN)[row] < MAC;
+                        let is_mine = halves(place.macs, rx) == Some((first, second >> 16));
+                        *mark = u32::from(is_short || !is_mine);
+                    }
                 }
             }
-            let (frame, foreign) = (&parsed.frame, foreign.words_mut(n));
-            mark_foreign(frame, packets, place.macs, foreign);
         }
         parsed.good = *isa.rows_equal(odd.words(n), 0).words();
         parsed.mine = *isa.rows_equal(foreign.words(n), 0).words();
@@ -282,38 +294,48 @@ fn glance(
     }
 }
 
-/// Set 0 for frames that are for their receive interface.
+/// Set the EtherTypes of frames.
 #[inline(always)]
-fn mark_foreign(frame: &Words<4>, packets: &LentPackets, macs: &[[u8; 6]], marks: &mut [u32]) {
-    let (n, rx) = (packets.len(), packets.column(Col::RX));
-    let halves = |rx: u32| {
-        let [a, b, c, d, e, f] = *macs.get(rx as usize)?;
-        Some((
-            u32::from_be_bytes([a, b, c, d]),
-            u32::from_be_bytes([0, 0, e, f]),
-        ))
-    };
-    // Frames shorter than a MAC address have undefined words.
-    let lens = packets.column(Col::LEN);
-    if let Some(&first) = rx.first()
-        && rx.iter().all(|it| *it == first)
-    {
-        let Some((high, low)) = halves(first) else {
-            marks.fill(1);
-            return;
-        };
-        let words = frame.strips(n).iter();
-        for ((marks, words), lens) in marks.chunks_mut(16).zip(words).zip(lens.chunks(16)) {
-            for (row, (mark, len)) in marks.iter_mut().zip(lens).enumerate() {
-                let is_short = u32::from((*len as i32) < 6);
-                *mark = (words[0][row] ^ high) | (words[1][row] >> 16 ^ low) | is_short;
-            }
+fn types_of((frames, lens): (&[[[u32; 16]; 4]], &[[u32; 16]]), types: &mut [[u32; 16]]) {
+    let strips = frames.len();
+    let (lens, types) = (&lens[..strips], &mut types[..strips]);
+    for strip in 0..strips {
+        for row in 0..16 {
+            let is_short = u32::from((lens[strip][row] as i32) < ETHERNET as i32);
+            types[strip][row] = frames[strip][3][row] >> 16 | is_short.wrapping_neg();
         }
-        return;
     }
-    for (row, (mark, len)) in marks.iter_mut().zip(lens).enumerate() {
-        let [first, second, ..] = frame.row(row);
-        let is_mine = *len >= 6 && halves(rx[row]) == Some((first, second >> 16));
-        *mark = u32::from(!is_mine);
+}
+
+/// The first four and the last two bytes of the MAC address of an interface.
+#[inline(always)]
+fn halves(macs: &[[u8; 6]], interface: u32) -> Option<(u32, u32)> {
+    let [a, b, c, d, e, f] = *macs.get(interface as usize)?;
+    Some((
+        u32::from_be_bytes([a, b, c, d]),
+        u32::from_be_bytes([0, 0, e, f]),
+    ))
+}
+
+/// Set 0 for frames to this MAC address.
+#[inline(always)]
+fn mark_foreign(
+    (frames, lens): (&[[[u32; 16]; 4]], &[[u32; 16]]),
+    mac: Option<(u32, u32)>,
+    marks: &mut [[u32; 16]],
+) {
+    let strips = frames.len();
+    let (lens, marks) = (&lens[..strips], &mut marks[..strips]);
+    let Some((high, low)) = mac else {
+        marks.fill([1; 16]);
+        return;
+    };
+    for strip in 0..strips {
+        let [first, second, ..] = &frames[strip];
+        for row in 0..16 {
+            // The words of frames that are shorter than a MAC address are undefined.
+            let is_short = u32::from((lens[strip][row] as i32) < MAC as i32);
+            marks[strip][row] = (first[row] ^ high) | (second[row] >> 16 ^ low) | is_short;
+        }
     }
 }

@@ -7,7 +7,7 @@ use crate::state::ScriptState;
 use crate::verdict::{Count, Verdict};
 use std::marker::PhantomData;
 use std::sync::Arc;
-use volley_sdk::kernel::Level;
+use volley_sdk::kernel::{Level, all_equal};
 use volley_sdk::lend::LentPackets;
 use volley_sdk::prelude::*;
 
@@ -101,7 +101,7 @@ impl<A: OnArc> LuaScripts<A> {
         let Some(&first) = rx.first() else {
             return false;
         };
-        if rx.iter().all(|it| *it == first) {
+        if all_equal(rx) {
             if is_ours(self, first) {
                 masks::fill(&mut self.present, rx.len());
                 return true;

@@ -172,8 +172,8 @@ fn frames_for_others_and_invalid_packets_are_dropped() {
     assert_eq!(reasons, ["not-for-us", "invalid"]);
 }
 
-#[test]
-fn any_frame_is_sent_or_dropped_without_an_error() {
+/// Frames with random faults: ARP and IPv4, of any length, some with a right checksum.
+fn any_frames(count: usize) -> Vec<In> {
     let mut random = 0x9e37_79b9_u64;
     let mut next = || {
         random ^= random << 13;
@@ -182,7 +182,7 @@ fn any_frame_is_sent_or_dropped_without_an_error() {
         random
     };
     let mut frames = Vec::new();
-    for _ in 0..4000 {
+    for _ in 0..count {
         let mut it = match next() % 3 {
             0 => request(1, [10, 0, 0, 9], [10, 0, 0, 1]),
             _ => frame(
@@ -209,6 +209,12 @@ fn any_frame_is_sent_or_dropped_without_an_error() {
         it.bytes.truncate(length.max(1));
         frames.push(it);
     }
+    frames
+}
+
+#[test]
+fn any_frame_is_sent_or_dropped_without_an_error() {
+    let frames = any_frames(4000);
     let mut router = Router::new();
     router.bench.source = {
         let mut source = (*router.bench.source).clone();
@@ -226,5 +232,49 @@ fn any_frame_is_sent_or_dropped_without_an_error() {
             out.iter().filter(|it| it.to == kind).count() > 100,
             "{kind}"
         );
+    }
+}
+
+#[test]
+fn vectors_of_every_length_and_level_have_the_same_verdicts() {
+    let bench = Bench::new(
+        r#"
+        local routes = volley.lpm("routes")
+        routes:add("10.0.0.0/16", { interface = "pg1", mac = "02:00:00:00:00:77" })
+        routes:add("10.9.0.0/16", { interface = "pg0", mac = "02:00:00:00:00:78" })
+        function vector(v)
+          local mine = v:to_me()
+          local ip = v:ethertype(0x0800, mine)
+          local good, bad = v:check_ip4(ip)
+          local hit = v:lookup(routes, good)
+          v:apply(hit)
+          v:send(hit)
+          v:drop(bad, "invalid")
+          v:drop(v:minus(good, hit), "no-route")
+          v:drop(v:minus(v:minus(ip, good), bad), "ttl-expired")
+          v:drop(v:minus(v:all(), mine), "not-for-us")
+          v:drop(v:rest(), "unsupported")
+        end"#,
+    );
+    // The bench compares vectors of one packet, which are read one by one, with those of 256.
+    let out = bench.run(&any_frames(1500));
+    assert_eq!(bench.errors(), Vec::<String>::new());
+    let of = |reason: &str| {
+        let all = out.iter();
+        all.filter(|it| it.reason.as_deref() == Some(reason))
+            .count()
+    };
+    for reason in [
+        "invalid",
+        "no-route",
+        "ttl-expired",
+        "not-for-us",
+        "unsupported",
+    ] {
+        assert!(of(reason) > 10, "{reason}: {}", of(reason));
+    }
+    for interface in [1, 2] {
+        let sent = out.iter().filter(|it| it.to == "interface-output");
+        assert!(sent.filter(|it| tx(it) == interface).count() > 10);
     }
 }

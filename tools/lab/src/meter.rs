@@ -137,8 +137,8 @@ impl Task {
 /// `volley-bench` in this process, and what is measured with it.
 #[derive(Default)]
 pub struct Bench {
-    /// Events that were counted: several figures show those of the same run.
-    counted: BTreeMap<String, Samples>,
+    /// Events that were counted, or why they could not be: several figures show those of the same run.
+    counted: BTreeMap<String, Result<Samples, String>>,
     /// Switches that still run.
     beds: Beds,
     /// File of the tutorial's plugin; none to look for it.
@@ -156,13 +156,24 @@ impl Bench {
 
     /// Events of the benchmark.
     fn events(&mut self, args: &str, length: Length) -> Result<Samples, String> {
+        self.once(args, || {
+            let program = std::env::current_exe().map_err(|e| format!("this program: {e}"))?;
+            events::measure(&program, &["bench"], args, length.counted)
+        })
+    }
+
+    /// Events of arguments, counted once: a callgrind that hangs would take minutes for each point.
+    fn once(
+        &mut self,
+        args: &str,
+        count: impl FnOnce() -> Result<Samples, String>,
+    ) -> Result<Samples, String> {
         if let Some(known) = self.counted.get(args) {
-            return Ok(known.clone());
+            return known.clone();
         }
-        let program = std::env::current_exe().map_err(|e| format!("this program: {e}"))?;
-        let samples = events::measure(&program, &["bench"], args, length.counted)?;
-        self.counted.insert(args.to_owned(), samples.clone());
-        Ok(samples)
+        let counted = count();
+        self.counted.insert(args.to_owned(), counted.clone());
+        counted
     }
 
     /// Instructions per cycle of the core.
@@ -366,6 +377,25 @@ mod tests {
         ] {
             assert!(Task::of(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn events_are_counted_once_even_if_that_fails() {
+        let mut bench = Bench::default();
+        let mut calls = 0;
+        for _ in 0..2 {
+            let counted = bench.once("--scenario ip4", || {
+                calls += 1;
+                Err("valgrind did not end".to_owned())
+            });
+            assert_eq!(counted.unwrap_err(), "valgrind did not end");
+        }
+        assert_eq!(calls, 1);
+        let samples = Samples::from([("instructions".to_owned(), vec![1.0])]);
+        let counted = bench.once("--scenario xc", || Ok(samples.clone()));
+        assert_eq!(counted.unwrap(), samples);
+        let known = bench.once("--scenario xc", || Err("counted again".to_owned()));
+        assert_eq!(known.unwrap(), samples);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The report of a run as Markdown, with a file for each plot: for a folder of a repository.
 
 use crate::error::LabError;
+use crate::figure::FIGURES;
 use crate::method;
 use crate::plot;
 use crate::points;
@@ -9,6 +10,7 @@ use crate::run::Run;
 use crate::stats::{Summary, shown};
 use crate::use_cases;
 use std::fmt::Write as _;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Most bytes of all files together.
@@ -16,10 +18,15 @@ const MOST: usize = 3 << 20;
 /// Name of the page, which sites of repositories show for its folder.
 const PAGE: &str = "README.md";
 
-/// Write the page and its plots into a folder; returns the page.
+/// Name of the file of a figure's plot.
+fn plot_file(figure: &str) -> String {
+    format!("{figure}.svg")
+}
+
+/// Write the page and its plots into a folder, and remove the plots of an earlier report that are not written again; returns the page.
 ///
 /// # Errors
-/// If a plot cannot be drawn, a file cannot be written, or the files are too large.
+/// If a plot cannot be drawn, a file cannot be written or removed, or the files are too large.
 pub fn write(run: &Run, dir: &Path) -> Result<PathBuf, LabError> {
     let parts = parts(run);
     let mut files = vec![
@@ -28,7 +35,7 @@ pub fn write(run: &Run, dir: &Path) -> Result<PathBuf, LabError> {
     ];
     for part in parts.iter().filter(|part| !part.series.is_empty()) {
         let plot = plot::svg(part.figure, &part.series)?;
-        files.push((format!("{}.svg", part.figure.name), alone(&plot)));
+        files.push((plot_file(part.figure.name), alone(&plot)));
     }
     let bytes: usize = files.iter().map(|(_, text)| text.len()).sum();
     if bytes > MOST {
@@ -36,8 +43,25 @@ pub fn write(run: &Run, dir: &Path) -> Result<PathBuf, LabError> {
         return Err(LabError::file(dir, why));
     }
     std::fs::create_dir_all(dir).map_err(|e| LabError::file(dir, e))?;
+    let plots = FIGURES.iter().map(|figure| plot_file(figure.name));
+    let old: Vec<String> = plots
+        .filter(|plot| !files.iter().any(|(name, _)| name == plot))
+        .collect();
     store(dir, files)?;
+    remove(dir, &old)?;
     Ok(dir.join(PAGE))
+}
+
+/// Remove the files that exist.
+fn remove(dir: &Path, names: &[String]) -> Result<(), LabError> {
+    for name in names {
+        let path = dir.join(name);
+        match std::fs::remove_file(&path) {
+            Err(e) if e.kind() != ErrorKind::NotFound => return Err(LabError::file(&path, e)),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// A plot for a separate file: black on white, since no page gives it colours.
@@ -142,5 +166,23 @@ mod tests {
         );
         assert!(text.contains("| MoonRoute | 4.66 (published) |"), "{text}");
         assert!(text.contains("Volley, table of docs/bench.md. No paper has this table: "));
+    }
+
+    #[test]
+    fn plots_of_an_earlier_report_are_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut run = measured(dir.path(), 0.0);
+        let to = dir.path().join("markdown");
+        write(&run, &to).unwrap();
+        // No plot of a figure: it stays.
+        std::fs::write(to.join("logo.svg"), "<svg/>").unwrap();
+        run.plan.figures = vec!["vpp-9".to_owned()];
+        run.records.retain(|record| record.figure == "vpp-9");
+        write(&run, &to).unwrap();
+        let files = std::fs::read_dir(&to).unwrap().flatten();
+        let files = files.map(|file| file.file_name().into_string().unwrap());
+        let mut plots: Vec<String> = files.filter(|name| name.ends_with(".svg")).collect();
+        plots.sort();
+        assert_eq!(plots, ["logo.svg", "vpp-9.svg"]);
     }
 }

@@ -112,6 +112,32 @@ impl Environment {
             load: read("/proc/loadavg"),
         }
     }
+
+    /// Whether samples of another environment belong into the same run: program and processor are the same. A commit that is not known
+    /// may be any.
+    pub fn has_same_origin(&self, other: &Environment) -> bool {
+        let is_unknown = self.git.is_empty() || other.git.is_empty();
+        (is_unknown || self.git == other.git)
+            && self.version == other.version
+            && self.debug_build == other.debug_build
+            && self.processor == other.processor
+    }
+
+    /// Program and processor, for a sentence.
+    pub fn origin(&self) -> String {
+        let commit = match self.git.is_empty() {
+            true => "unknown",
+            false => &self.git,
+        };
+        let build = match self.debug_build {
+            true => "debug",
+            false => "release",
+        };
+        format!(
+            "version {} (commit {commit}, {build} build) on {}",
+            self.version, self.processor
+        )
+    }
 }
 
 #[cfg(test)]
@@ -151,6 +177,32 @@ mod tests {
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(file, "").unwrap();
         assert!(!git(folder).is_empty());
+    }
+
+    #[test]
+    fn samples_of_another_program_or_processor_have_another_origin() {
+        let one = Environment {
+            version: "0.1.0".to_owned(),
+            git: "abc".to_owned(),
+            processor: "Xeon".to_owned(),
+            load: "0.1".to_owned(),
+            ..Environment::default()
+        };
+        assert_eq!(
+            one.origin(),
+            "version 0.1.0 (commit abc, release build) on Xeon"
+        );
+        let of = |change: &dyn Fn(&mut Environment)| {
+            let mut other = one.clone();
+            change(&mut other);
+            one.has_same_origin(&other) && other.has_same_origin(&one)
+        };
+        assert!(of(&|e| e.load = "2.0".to_owned()));
+        assert!(of(&|e| e.git.clear()), "a commit that is not known");
+        assert!(!of(&|e| e.git = "abc-dirty".to_owned()));
+        assert!(!of(&|e| e.version = "0.2.0".to_owned()));
+        assert!(!of(&|e| e.processor = "EPYC".to_owned()));
+        assert!(!of(&|e| e.debug_build = true));
     }
 
     #[test]

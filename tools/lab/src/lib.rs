@@ -78,7 +78,7 @@ fn perform(command: Command) -> Result<(), LabError> {
             print!("{}", plan::text(&figures, extent.level()));
             Ok(())
         }
-        Command::Resume { dir } => measure(Run::read(&dir)?),
+        Command::Resume { dir } => measure(Run::read_in(&dir, &Environment::now())?),
         Command::Report { dir, markdown } => match markdown {
             None => write(&Run::read(&dir)?),
             Some(to) => {

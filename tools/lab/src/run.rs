@@ -152,6 +152,25 @@ impl Run {
         })
     }
 
+    /// Read a run that shall be continued in an environment.
+    ///
+    /// # Errors
+    /// As [`Run::read`], or if another program or another processor has measured it.
+    pub fn read_in(dir: &Path, now: &Environment) -> Result<Run, LabError> {
+        let run = Run::read(dir)?;
+        let before = &run.plan.environment;
+        if before.has_same_origin(now) {
+            return Ok(run);
+        }
+        // Points of one report must be comparable.
+        let why = format!(
+            "the run was measured by {}, and this is {}: resume it with that program on that machine, or begin another run with `volley-lab run --out FOLDER`",
+            before.origin(),
+            now.origin()
+        );
+        Err(LabError::file(&dir.join("run.json"), why))
+    }
+
     /// Read a run.
     ///
     /// # Errors
@@ -467,6 +486,23 @@ pub(crate) mod tests {
         assert!(run.drift().unwrap() < 0.01);
         run.measure(&mut meter, &NEVER).unwrap();
         assert_eq!(meter.0.calls, 4, "nothing is measured again");
+    }
+
+    #[test]
+    fn a_run_is_not_continued_by_another_program() {
+        let dir = tempfile::tempdir().unwrap();
+        let names = ["vpp-9".to_owned()];
+        let run = Run::create(dir.path(), &names, Level::Quick, None).unwrap();
+        let mut now = run.plan.environment;
+        assert!(Run::read_in(dir.path(), &now).is_ok());
+        let before = now.origin();
+        now.version += "-next";
+        let error = Run::read_in(dir.path(), &now).unwrap_err();
+        assert_eq!(error.status(), 1);
+        let text = error.to_string();
+        for part in ["run.json", &before, &now.origin(), "volley-lab run --out"] {
+            assert!(text.contains(part), "{text}");
+        }
     }
 
     #[test]

@@ -46,6 +46,14 @@ impl Level {
         }
     }
 
+    /// Seconds after which a run begins no further point; none for a run that measures each. A smoke run shows that each can be measured.
+    pub fn end(self) -> Option<f64> {
+        match self {
+            Level::Quick => self.limit(),
+            Level::Smoke | Level::Full => None,
+        }
+    }
+
     /// Length of each point.
     pub fn length(self) -> Length {
         let (seconds, repetitions, counted) = match self {

@@ -151,16 +151,21 @@ impl Progress {
     fn left(&self) -> f64 {
         let left = self.whole - self.done;
         match self.done > 0.0 {
-            true => left * self.start.elapsed().as_secs_f64() / self.done,
+            true => left * self.elapsed() / self.done,
             false => left,
         }
+    }
+
+    /// Seconds since the begin of the run.
+    pub fn elapsed(&self) -> f64 {
+        self.start.elapsed().as_secs_f64()
     }
 
     /// Whether the whole will take longer than a limit in seconds, by the estimate, or by what the points so far have taken.
     pub fn exceeds(&self, limit: f64) -> bool {
         match self.done < ENOUGH * self.whole {
             true => self.whole > limit,
-            false => self.start.elapsed().as_secs_f64() + self.left() > limit,
+            false => self.elapsed() + self.left() > limit,
         }
     }
 

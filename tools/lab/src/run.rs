@@ -84,6 +84,22 @@ impl Task {
             && record.x == self.point.x
     }
 
+    /// The record of the point, without samples.
+    fn record(&self) -> Record {
+        let point = &self.point;
+        Record {
+            figure: self.figure.to_owned(),
+            series: point.series.to_owned(),
+            x: point.x,
+            label: point.label.clone(),
+            args: point.args.clone(),
+            samples: Samples::new(),
+            error: None,
+            seconds: 0.0,
+            is_shortened: false,
+        }
+    }
+
     fn name(&self) -> String {
         let point = &self.point;
         format!("{} {} {}", self.figure, point.series, point.label)
@@ -247,16 +263,19 @@ impl Run {
     /// # Errors
     /// If the run is interrupted, a point cannot be measured, or the folder cannot be written.
     pub fn measure(&mut self, meter: &mut dyn Meter, stop: &AtomicBool) -> Result<(), LabError> {
-        let limit = self.plan.level.limit();
-        self.measure_within(meter, stop, limit.map(|seconds| SAFE * seconds))
+        let level = self.plan.level;
+        let limit = level.limit().map(|seconds| SAFE * seconds);
+        self.measure_within(meter, stop, limit, level.end())
     }
 
-    /// As [`Run::measure`]; points have fewer repetitions if the run would take longer than a limit in seconds.
+    /// As [`Run::measure`]; points have fewer repetitions if the run would take longer than a limit in seconds, and are left out once it
+    /// has taken as long as `end`.
     fn measure_within(
         &mut self,
         meter: &mut dyn Meter,
         stop: &AtomicBool,
         limit: Option<f64>,
+        end: Option<f64>,
     ) -> Result<(), LabError> {
         self.records.retain(|r| r.error.is_none());
         self.rewrite()?;
@@ -279,7 +298,11 @@ impl Run {
             }
             progress.begin(task.figure, &task.name());
             let is_late = limit.is_some_and(|limit| progress.exceeds(limit));
-            self.one(task, meter, is_late)?;
+            match end.filter(|end| progress.elapsed() >= *end) {
+                // Without the last control point, the noise of the measured points would be unknown.
+                Some(end) if task.figure != CONTROL => self.leave_out(task, end)?,
+                _ => self.one(task, meter, is_late)?,
+            }
             progress.end(time);
         }
         progress.finish();
@@ -298,17 +321,29 @@ impl Run {
             Ok(samples) => (rounded(samples), None),
             Err(why) => (Samples::new(), Some(why)),
         };
-        let record = Record {
-            figure: task.figure.to_owned(),
-            series: point.series.to_owned(),
-            x: point.x,
-            label: point.label.clone(),
-            args: point.args.clone(),
+        self.add(Record {
             samples,
             error,
             seconds: (start.elapsed().as_secs_f64() * 1e3).round() / 1e3,
             is_shortened: is_late,
-        };
+            ..task.record()
+        })
+    }
+
+    /// Note that a point was not measured because the run had taken so many seconds.
+    fn leave_out(&mut self, task: &Task, end: f64) -> Result<(), LabError> {
+        let minutes = end / 60.0;
+        let why = format!(
+            "left out because the run had taken {minutes:.0} minutes: `volley-lab resume` measures it"
+        );
+        self.add(Record {
+            error: Some(why),
+            ..task.record()
+        })
+    }
+
+    /// Add a record to the run and to its file.
+    fn add(&mut self, record: Record) -> Result<(), LabError> {
         let path = self.dir.join("samples.jsonl");
         let line = serde_json::to_string(&record).map_err(|e| LabError::file(&path, e))? + "\n";
         let file = volley_file::append(&path);
@@ -530,7 +565,8 @@ pub(crate) mod tests {
         let names = ["vpp-9".to_owned()];
         let mut run = Run::create(dir.path(), &names, Level::Quick, None).unwrap();
         let mut slow = Slow(Vec::new());
-        run.measure_within(&mut slow, &NEVER, Some(0.25)).unwrap();
+        run.measure_within(&mut slow, &NEVER, Some(0.25), None)
+            .unwrap();
         let whole = Level::Quick.length();
         // The estimate exceeds the limit from the beginning.
         assert_eq!(slow.0, [whole.shorter().repetitions; 6]);
@@ -538,9 +574,34 @@ pub(crate) mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut run = Run::create(dir.path(), &names, Level::Quick, None).unwrap();
         let mut slow = Slow(Vec::new());
-        run.measure_within(&mut slow, &NEVER, None).unwrap();
+        run.measure_within(&mut slow, &NEVER, None, None).unwrap();
         assert_eq!(slow.0, [whole.repetitions; 6]);
         assert!(run.records.iter().all(|r| !r.is_shortened));
+    }
+
+    #[test]
+    fn points_behind_the_end_of_the_time_are_left_out_and_resumed() {
+        let dir = tempfile::tempdir().unwrap();
+        let names = ["vpp-9".to_owned()];
+        let mut run = Run::create(dir.path(), &names, Level::Quick, None).unwrap();
+        let mut meter = (Synthetic::default(), &NEVER);
+        let error = run
+            .measure_within(&mut meter, &NEVER, None, Some(0.0))
+            .unwrap_err();
+        assert_eq!(error.status(), 2);
+        // Two control points and the generator.
+        assert_eq!((run.records.len(), meter.0.calls), (6, 3));
+        let left = run.records.iter().filter(|r| r.error.is_some());
+        for record in left {
+            let why = record.error.as_deref().unwrap();
+            assert!(record.figure == "vpp-9" && record.samples.is_empty());
+            assert!(why.contains("0 minutes: `volley-lab resume`"), "{why}");
+        }
+        let mut run = Run::read(dir.path()).unwrap();
+        let hour = Some(3600.0);
+        run.measure_within(&mut meter, &NEVER, hour, hour).unwrap();
+        assert_eq!(meter.0.calls, 6);
+        assert!(Level::Quick.end() == Level::Quick.limit() && Level::Smoke.end().is_none());
     }
 
     #[test]

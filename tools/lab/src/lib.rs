@@ -154,7 +154,7 @@ fn self_test(json: bool) -> Result<(), LabError> {
 /// Measure what is missing. The first Ctrl-C ends the run after the present point, the second one ends the process.
 fn measure(mut run: Run) -> Result<(), LabError> {
     let stop = stop_at_interrupt()?;
-    let mut bench = meter::Bench::new(run.plan.plugin.clone());
+    let mut bench = meter::Bench::new(run.plan.plugin.clone(), run.plan.level);
     let measured = run.measure(&mut bench, &stop);
     // Switches end before the report is written.
     drop(bench);

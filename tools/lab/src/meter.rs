@@ -4,6 +4,7 @@
 //! `latency LOAD`, `clock MHZ`, `cores ALLOCATION`, `loop STYLE`, `plugin SCENARIO`, `switch`, `wake PPS`, `generator`.
 
 use crate::allocation::{self, Allocation};
+use crate::level::Level;
 use crate::switch::{self, Beds, Spec};
 use crate::traffic::Offer;
 use crate::{clock, events, latency, plugin, wake};
@@ -146,9 +147,10 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// With the file of the tutorial's plugin; none to look for it.
-    pub fn new(plugin: Option<PathBuf>) -> Bench {
+    /// For a run of this extent, with the file of the tutorial's plugin; none to look for it.
+    pub fn new(plugin: Option<PathBuf>, level: Level) -> Bench {
         Bench {
+            beds: Beds::of(level),
             plugin,
             ..Bench::default()
         }

@@ -7,6 +7,7 @@ use super::spec::{Spec, Traffic};
 use super::topology::{Topology, kinds};
 use super::wire::{FCS, MAC, SOURCE_MAC, VLAN, gbps};
 use super::{guest, kernel, router};
+use crate::level::Level;
 use crate::samples::{self, Length, NODE, Samples, TIME};
 use crate::search::{self, Device, Goal, SearchError};
 use crate::traffic::{Frame, FrameSpec, Latency, Offer, Outcome, PARTS, Ports, Rig};
@@ -16,6 +17,8 @@ use std::time::{Duration, Instant};
 
 /// Longest time until the first packet passes.
 const FIRST: Duration = Duration::from_secs(10);
+/// Time that a peer hangs at its start until it is given up in a run whose time is limited.
+const HUNG: Duration = Duration::from_secs(30);
 /// Seconds without a packet after which a switch has stopped forwarding.
 const SILENT: f64 = 2.0;
 /// Upper end of a search, in multiples of the largest rate that came back.
@@ -46,6 +49,10 @@ pub struct Beds {
     kept: Option<Bed>,
     /// Why a switch could not be started, by its arguments: it is not tried again in this run.
     failed: Vec<(Spec, String)>,
+    /// Whether the time of the run is limited.
+    is_limited: bool,
+    /// Peers that hung at their start, and why: in a limited run they are not tried again, because each point would take as long.
+    hung: Vec<(String, String)>,
 }
 
 /// A running switch.
@@ -159,22 +166,49 @@ pub fn measure(spec: &Spec, length: Length) -> Result<Samples, String> {
 }
 
 impl Beds {
+    /// For a run of this extent.
+    pub fn of(level: Level) -> Beds {
+        Beds {
+            is_limited: level.limit().is_some(),
+            ..Beds::default()
+        }
+    }
+
+    /// Why a switch cannot be measured, if that is known.
+    fn failure(&self, key: &Spec) -> Option<String> {
+        let failed = self.failed.iter().find(|(failed, _)| failed == key);
+        let hung = || self.hung.iter().find(|(peer, _)| *peer == key.peer);
+        let why = failed.map(|(_, why)| why.clone());
+        why.or_else(|| hung().map(|(_, why)| format!("not tried again in this run: {why}")))
+    }
+
+    /// Note why a switch could not be started, after this time.
+    fn fail(&mut self, key: Spec, why: &str, time: Duration) {
+        // A virtual machine takes as long by itself, and Volley is what the run is for.
+        let is_peer = !key.guest && !key.peer.starts_with("volley");
+        if self.is_limited && is_peer && time >= HUNG {
+            self.hung.push((key.peer.clone(), why.to_owned()));
+        }
+        self.failed.push((key, why.to_owned()));
+    }
+
     /// Measure throughput, or with a load the time through the switch.
     ///
     /// # Errors
     /// If a process cannot be started, ends or hangs, or no packet passes.
     pub fn measure(&mut self, spec: &Spec, length: Length) -> Result<Samples, String> {
         let key = key(spec);
-        if let Some((_, why)) = self.failed.iter().find(|(failed, _)| *failed == key) {
-            return Err(why.clone());
+        if let Some(why) = self.failure(&key) {
+            return Err(why);
         }
         if self.kept.as_ref().is_none_or(|bed| bed.spec != key) {
             // The old switch ends before the new one starts: both would poll.
             self.close();
+            let start = Instant::now();
             match Bed::new(&key) {
                 Ok(bed) => self.kept = Some(bed),
                 Err(why) => {
-                    self.failed.push((key, why.clone()));
+                    self.fail(key, &why, start.elapsed());
                     return Err(why);
                 }
             }
@@ -540,6 +574,29 @@ mod tests {
             ..Goal::new(most / 1e3, most)
         };
         within_reach(&mut Pair { forwards, sends }, 1.1e6, goal)
+    }
+
+    #[test]
+    fn a_peer_that_hangs_is_given_up_in_a_limited_run() {
+        let spec = |args: &str| Spec::of(args).unwrap();
+        let next = |level: Level, args: &str, time: Duration| {
+            let mut beds = Beds::of(level);
+            beds.fail(spec(args), "it was not ready", time);
+            assert_eq!(beds.failure(&spec(args)).unwrap(), "it was not ready");
+            let peer = spec(args).peer;
+            assert_eq!(beds.failure(&spec("p2p --peer other")), None);
+            beds.failure(&spec(&format!("p2v --peer {peer}")))
+        };
+        let bess = "p2p --peer bess";
+        let why = next(Level::Quick, bess, HUNG).unwrap();
+        assert_eq!(why, "not tried again in this run: it was not ready");
+        assert_eq!(next(Level::Full, bess, HUNG), None);
+        assert_eq!(next(Level::Quick, bess, HUNG / 2), None);
+        assert_eq!(next(Level::Quick, "p2p --peer volley", HUNG), None);
+        assert_eq!(
+            next(Level::Quick, "loopback --guest --peer bess", HUNG),
+            None
+        );
     }
 
     #[test]

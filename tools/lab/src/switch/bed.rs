@@ -34,7 +34,7 @@ pub const LIMITED: &str = "limited_by_generator";
 const LONGEST_FIRST: f64 = 1.0;
 /// Largest relative width between the bounds of a search.
 const WIDTH: f64 = 0.03;
-/// Searches of a point.
+/// Most searches of a point.
 const SEARCHES: usize = 3;
 /// Sizes of packets that one bed can send; another size has another bed.
 const SIZES: [usize; 3] = [64, 256, 1024];
@@ -402,7 +402,7 @@ impl Bed {
         self.pps(length.seconds)?;
         let most = BEYOND * self.pps(length.seconds)?;
         let (mut found, mut limited) = (Vec::new(), Vec::new());
-        for _ in 0..length.repetitions.min(SEARCHES) {
+        for _ in 0..searches(length) {
             self.check()?;
             let goal = |most: f64| Goal {
                 loss_ratios: vec![ratio],
@@ -473,6 +473,11 @@ impl Bed {
         }
         Ok(samples)
     }
+}
+
+/// Searches of a point: fewer where a late run has halved the repetitions.
+fn searches(length: Length) -> usize {
+    length.repetitions.div_ceil(2).min(SEARCHES)
 }
 
 /// The lower bound of a search whose range ends at `most`, or lower where the generator does not reach that; and whether the largest rate
@@ -597,6 +602,15 @@ mod tests {
             next(Level::Quick, "loopback --guest --peer bess", HUNG),
             None
         );
+    }
+
+    #[test]
+    fn a_late_run_makes_fewer_searches() {
+        let length = Level::Quick.length();
+        assert_eq!(searches(length), SEARCHES);
+        assert!((1..SEARCHES).contains(&searches(length.shorter())));
+        let smoke = Level::Smoke.length().shorter();
+        assert_eq!(searches(smoke), 1);
     }
 
     #[test]

@@ -44,6 +44,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Run the command of the command line.
 pub fn main(args: Args) -> ExitCode {
@@ -151,7 +152,7 @@ fn self_test(json: bool) -> Result<(), LabError> {
     Err(LabError::SelfTest(why.to_owned()))
 }
 
-/// Measure what is missing. The first Ctrl-C ends the run after the present point, the second one ends the process.
+/// Measure what is missing. The first Ctrl-C or SIGTERM ends the run after the present point, the second one ends the process.
 fn measure(mut run: Run) -> Result<(), LabError> {
     let stop = stop_at_interrupt()?;
     let mut bench = meter::Bench::new(run.plan.plugin.clone(), run.plan.level);
@@ -166,18 +167,41 @@ fn measure(mut run: Run) -> Result<(), LabError> {
     measured
 }
 
-/// Exit status after Ctrl-C.
+/// Exit status after Ctrl-C or SIGTERM.
 const INTERRUPTED: u8 = 130;
 
-fn on_interrupt(handler: impl FnMut() + Send + 'static) -> Result<(), LabError> {
-    let set = ctrlc::set_handler(handler);
-    set.map_err(|e| LabError::Argument(format!("Ctrl-C cannot be handled: {e}")))
+/// Call a handler at each Ctrl-C and at each SIGTERM, which `timeout` and service managers send.
+fn on_interrupt(handler: impl Fn() + Send + Sync + 'static) -> Result<(), LabError> {
+    let handler = Arc::new(handler);
+    let same = handler.clone();
+    let set = ctrlc::set_handler(move || same());
+    set.map_err(|e| LabError::Argument(format!("Ctrl-C cannot be handled: {e}")))?;
+    on_termination(move || handler())
 }
 
-/// A flag that the first Ctrl-C sets; the second one ends the process.
+/// Call a handler at each SIGTERM. The crate `ctrlc` would handle SIGHUP with it, and a run under `nohup` would end with its terminal.
+fn on_termination(handler: impl Fn() + Send + 'static) -> Result<(), LabError> {
+    let bad = |e: std::io::Error| LabError::Argument(format!("SIGTERM cannot be handled: {e}"));
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().build().map_err(bad)?;
+    let mut signals = {
+        let _inside = runtime.enter();
+        signal(SignalKind::terminate()).map_err(bad)?
+    };
+    std::thread::spawn(move || {
+        runtime.block_on(async {
+            while signals.recv().await.is_some() {
+                handler();
+            }
+        });
+    });
+    Ok(())
+}
+
+/// A flag that the first Ctrl-C or SIGTERM sets; the second one ends the process.
 ///
 /// # Errors
-/// If Ctrl-C cannot be handled.
+/// If a signal cannot be handled.
 pub(crate) fn stop_at_interrupt() -> Result<Arc<AtomicBool>, LabError> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();

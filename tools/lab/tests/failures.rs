@@ -167,7 +167,8 @@ fn a_second_interrupt_ends_the_run_at_once_and_leaves_nothing() {
     // The first one waits for the end of the point.
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(run.try_wait().unwrap(), None);
-    signal("INT", run.id());
+    // Without a handler, it would end without its status and leave its files.
+    signal("TERM", run.id());
     let status = until("end", || run.try_wait().unwrap());
     assert_eq!(status.code(), Some(130));
     // The lab has not waited for its processes.

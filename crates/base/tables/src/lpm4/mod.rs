@@ -146,10 +146,13 @@ impl Lpm4 {
         }
         fresh.sort_unstable();
         fresh.dedup();
-        let mut gone: Vec<(u32, u8)> = removed.to_vec();
-        gone.retain(|(addr, len)| *len > 24 && self.get(*addr, *len).is_some());
-        gone.iter_mut()
-            .for_each(|(addr, len)| *addr &= u32::MAX << (32 - *len));
+        // Most prefixes are shorter: they are not copied.
+        let gone = removed
+            .iter()
+            .filter(|(addr, len)| *len > 24 && self.get(*addr, *len).is_some());
+        let mut gone: Vec<(u32, u8)> = gone
+            .map(|&(addr, len)| (addr & (u32::MAX << (32 - len)), len))
+            .collect();
         gone.sort_unstable();
         gone.dedup();
         // Networks that lose all their longer prefixes, and get none.

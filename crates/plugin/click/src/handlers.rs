@@ -143,7 +143,8 @@ impl Placed {
     }
 }
 
-fn text(word: u64, format: Format) -> String {
+/// The text of a cell.
+pub(crate) fn text(word: u64, format: Format) -> String {
     match format {
         Format::Number => word.to_string(),
         Format::Integer => (word as i64).to_string(),

@@ -3,6 +3,7 @@
 use crate::arguments::plain_words;
 use crate::cells::{Cells, LENGTH};
 use crate::element::{Each, Element, Made, Queues, Reason, Verdict, Watch};
+use crate::handlers::text;
 use crate::pace::{from_fixed, to_fixed};
 use crate::spec::Need::{Keyword, Required};
 use crate::spec::{Format, HandlerKind, Kind, Spec, argument, handler, reads};
@@ -17,6 +18,8 @@ const MOST: usize = 1;
 const SHARE: usize = 2;
 const DROPS: usize = 3;
 const AVERAGE: usize = 4;
+/// Cell: the length of the queues behind the last vector.
+const QUEUED: usize = 5;
 
 /// Without packets, empty queues count once in this time.
 const REST_NS: u64 = 10_000_000;
@@ -109,7 +112,19 @@ impl Each for Red {
             };
         }
         self.cells.set(AVERAGE, to_fixed(self.average));
+        self.cells
+            .set(QUEUED, length + if is_pull { 0 } else { passed });
     }
+}
+
+/// The report of Click's handler `stats`.
+fn stats(cells: &Cells) -> String {
+    let average = text(cells.get(AVERAGE), Format::Fraction);
+    format!(
+        "{} current queue\n{average} avg queue\n{} drops\n",
+        cells.get(QUEUED),
+        cells.get(DROPS)
+    )
 }
 
 pub(super) const SPEC: Spec = Spec {
@@ -175,6 +190,11 @@ pub(super) const SPEC: Spec = Spec {
             "avg_queue_size",
             HandlerKind::Read(AVERAGE as u8, Format::Fraction),
             "the average length",
+        ),
+        handler(
+            "stats",
+            HandlerKind::Report(QUEUED as u8 + 1, stats),
+            "the length behind the last packets, the average length and the drops, one a line",
         ),
     ],
     text: "Marks packets by random early detection: the longer its queues are on average, the more. Marked packets go to output 1. The handler queues has the names of the queues.",

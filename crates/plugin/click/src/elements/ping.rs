@@ -10,8 +10,8 @@ use crate::spec::Need::{Keyword, Required};
 use crate::spec::{Argument, Format, Handler, HandlerKind, Kind, Spec, argument, handler, reads};
 use std::fmt::Write;
 use std::net::Ipv4Addr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use volley_graph::{Guard, Packet};
 use volley_wire::checksum::{Sum, is_valid};
 use volley_wire::icmp4::Icmp4Type;
@@ -40,8 +40,34 @@ const ECHO: usize = 8;
 /// Bytes of the data at most.
 const LONGEST: usize = 2048 - Ip4Header::LEN - ECHO;
 
-/// When the request of each sequence number was sent, in nanoseconds from 1 on; 0 for one that was answered, or not sent.
-type Sent = Arc<[AtomicU64]>;
+/// Sequence numbers whose times are allocated together.
+const PART: usize = 4096;
+
+/// When the request of each sequence number was sent, in nanoseconds from 1 on; 0 for one that was answered, or not sent. A part
+/// is allocated when its first request is sent: most elements send few.
+#[derive(Default)]
+struct Times([OnceLock<Box<[AtomicU64]>>; (1 << 16) / PART]);
+
+type Sent = Arc<Times>;
+
+impl Times {
+    fn set(&self, sequence: u16, time: u64) {
+        let at = usize::from(sequence);
+        let part = self.0.get(at / PART);
+        let part = part.map(|it| it.get_or_init(|| (0..PART).map(|_| AtomicU64::new(0)).collect()));
+        if let Some(sent) = part.and_then(|it| it.get(at % PART)) {
+            sent.store(time, Relaxed);
+        }
+    }
+
+    /// The time, which is 0 afterwards.
+    fn take(&self, sequence: u16) -> u64 {
+        let at = usize::from(sequence);
+        let part = self.0.get(at / PART).and_then(OnceLock::get);
+        let sent = part.and_then(|it| it.get(at % PART));
+        sent.map_or(0, |it| it.swap(0, Relaxed))
+    }
+}
 
 #[derive(Clone)]
 struct Requests {
@@ -120,9 +146,7 @@ impl Generate for Requests {
         if count == 0 {
             return;
         }
-        if let Some(sent) = self.sent.get(usize::from(self.sequence)) {
-            sent.store(self.now_ns.saturating_add(1), Relaxed);
-        }
+        self.sent.set(self.sequence, self.now_ns.saturating_add(1));
         self.sequence = self.sequence.wrapping_add(1);
         self.cells.add(COUNT, 1);
         let interval = self.cells.get(INTERVAL).saturating_mul(1000);
@@ -180,10 +204,8 @@ impl Replies {
 
 impl Each for Replies {
     fn packet(&mut self, packet: &mut Packet<'_>, now_ns: u64) -> Verdict {
-        if let Some(sequence) = self.sequence(packet)
-            && let Some(sent) = self.sent.get(usize::from(sequence))
-        {
-            match sent.swap(0, Relaxed) {
+        if let Some(sequence) = self.sequence(packet) {
+            match self.sent.take(sequence) {
                 0 => self.cells.add(REPEATED, 1),
                 at => self.note(now_ns.saturating_sub(at - 1) / 1000),
             }
@@ -312,7 +334,7 @@ pub(super) const SOURCE: Spec = Spec {
             cells.set(cell, arguments.address(name).unwrap_or(0).into());
         }
         let identifier = arguments.number("IDENTIFIER").unwrap_or(0) as u16;
-        let sent: Sent = (0..=u16::MAX).map(|_| AtomicU64::new(0)).collect();
+        let sent = Sent::default();
         let stop = stops(arguments);
         let replies = Replies {
             identifier,

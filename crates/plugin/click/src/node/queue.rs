@@ -21,6 +21,9 @@ pub(crate) const DROPS: usize = 2;
 /// Cell of a queue: the number of packets for which it has room.
 pub(crate) const CAPACITY: usize = 3;
 
+/// Times for which a queue has room at first: those of all its packets could be gigabytes for a text with many queues.
+const FIRST_TIMES: usize = 4096;
+
 /// State of a queue on one worker.
 pub(crate) struct QueueNode {
     packets: Batches,
@@ -42,8 +45,8 @@ impl QueueNode {
     ) -> Self {
         QueueNode {
             packets: Batches::new(capacity, size),
-            // Does not grow while packets flow: each packet may have its own time.
-            arrivals: VecDeque::with_capacity(capacity),
+            // Each packet may have its own time, but the packets of a vector have the same one.
+            arrivals: VecDeque::with_capacity(capacity.min(FIRST_TIMES)),
             paces,
             cells,
             codes: Column::new(size),

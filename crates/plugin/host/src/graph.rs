@@ -217,7 +217,9 @@ impl Part {
     ) -> Result<(), PluginError> {
         new.frames = wanted.frames();
         self.check_exchange(graph, &wanted)?;
-        new.edges = wanted.lead_own()?;
+        let own = wanted.lead_own()?;
+        self.check_edges(&wanted)?;
+        new.edges = own;
         new.number_arcs(graph, self, &wanted.arcs)?;
         let (mut replaced, added): (Vec<_>, Vec<_>) = wanted
             .nodes
@@ -281,6 +283,19 @@ impl Part {
         let stays = |node: &str| wanted.nodes.iter().any(|it| it.name() == node);
         let goes = |node: &str| self.nodes.contains_key(node) && !stays(node);
         Ok(self.check_no_edge_to(graph, goes)?)
+    }
+
+    /// Refuses a version with an edge to a node that only this version has: the node could never be removed.
+    fn check_edges(&self, wanted: &Wanted) -> Result<(), GraphError> {
+        let stays = |node: &str| wanted.nodes.iter().any(|it| it.name() == node);
+        for node in wanted.nodes.iter().chain(&wanted.overrides) {
+            let goes = |it: &String| self.nodes.contains_key(it) && !stays(it);
+            if let Some(target) = node.targets().find(goes) {
+                let node = node.name().to_owned();
+                return Err(GraphError::EdgeToNowhere { node, target });
+            }
+        }
+        Ok(())
     }
 
     /// Gives the arcs their numbers: those of an old version of the same name go on.

@@ -509,3 +509,60 @@ fn a_refused_version_leaves_the_arc_and_the_edges_of_the_one_that_runs() {
     }
     router.unwire("wired-stays", sent);
 }
+
+#[test]
+fn a_node_in_the_place_of_one_of_the_router_leads_to_a_node_of_the_plugin() {
+    let mut router = Router::new(2);
+    for round in 1..=3 {
+        router.plugins.load("wired-over", &sample()).unwrap();
+        let [before] = router.seen(["wired-sink"]);
+        let sent = router.step();
+        assert_eq!(router.seen(["wired-sink"]), [before + sent], "{round}");
+        router.plugins.unload("wired-over").unwrap();
+        router.reaped();
+        assert_eq!(mapped("wired-over"), 0);
+        assert!(router.engine.borrow().node("wired-sink").is_err());
+        let before = router.vectors("end");
+        let sent = router.step();
+        assert_eq!(router.vectors("end"), before + sent, "{round}");
+    }
+    assert_eq!(router.vectors("error-drop"), 0);
+    assert_eq!(router.pool.report().in_use(), 0);
+}
+
+#[test]
+fn a_version_without_a_node_to_which_an_edge_leads_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut router = Router::new(2);
+    router.plugins.load("wired-over", &sample()).unwrap();
+    router.plugins.load("wired-other", &sample()).unwrap();
+    let mut sent = router.step();
+    let mut refuse = |router: &mut Router, digit, node: &str| {
+        let refused = router.refused("wired-over", &version(&dir, digit));
+        let why = format!("node `{node}` has an edge to `wired-sink`");
+        assert!(refused.starts_with(&why), "{refused}");
+        assert!(!refused.contains(". "), "one sentence: {refused}");
+        sent += router.step() + router.reaped();
+        assert_eq!(router.seen(["wired-sink"]), [sent], "{}", char::from(digit));
+        assert!(router.engine.borrow().node("wired-ground").is_err());
+    };
+    // The node of another plugin leads there.
+    refuse(&mut router, b'2', "wired-lead");
+    router.plugins.unload("wired-other").unwrap();
+    // The version itself leads there.
+    refuse(&mut router, b'3', "end");
+    refuse(&mut router, b'4', "wired-lead");
+    router
+        .plugins
+        .load("wired-over", &version(&dir, b'2'))
+        .unwrap();
+    let at_ground = router.step();
+    assert_eq!(router.seen(["wired-ground"]), [at_ground]);
+    router.reaped();
+    assert!(router.engine.borrow().node("wired-sink").is_err());
+    router.plugins.unload("wired-over").unwrap();
+    router.reaped();
+    assert_eq!((mapped("wired-over"), mapped("wired-other")), (0, 0));
+    assert_eq!(router.vectors("error-drop"), 0);
+    assert_eq!(router.pool.report().in_use(), 0);
+}

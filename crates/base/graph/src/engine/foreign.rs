@@ -117,6 +117,15 @@ impl ForeignNode {
     /// Let its edge to the node `from` lead to the node `to`: as [`Engine::redirect`], from the first packet on. An error if
     /// there is no such edge.
     pub fn redirect(&mut self, from: &str, to: &str) -> Result<(), GraphError> {
+        if !self.targets().any(|target| target == from) {
+            return Err(no_edge(&self.name, from));
+        }
+        self.redirections.push((from.to_owned(), to.to_owned()));
+        Ok(())
+    }
+
+    /// The nodes to which its edges lead, with its redirections.
+    pub fn targets(&self) -> impl Iterator<Item = String> {
         let lead = |edge: &&'static str| {
             let all = self.redirections.iter();
             all.fold((*edge).to_owned(), |edge, (from, to)| match edge == *from {
@@ -124,11 +133,7 @@ impl ForeignNode {
                 false => edge,
             })
         };
-        if !self.edges.iter().any(|edge| lead(edge) == from) {
-            return Err(no_edge(&self.name, from));
-        }
-        self.redirections.push((from.to_owned(), to.to_owned()));
-        Ok(())
+        self.edges.iter().map(lead)
     }
 
     /// Name of the node in the graph.

@@ -6,6 +6,15 @@
 //! - 2: the arc ends at `wired-end`, which version 1 does not have.
 //! - 3: as 2, but it is refused when its nodes are there: it receives a protocol.
 //! - 4: as 2, but it is refused at once: it redirects an edge that its node does not have.
+//!
+//! As `wired-over`, a node in the place of `end` leads to a node of the plugin, where packets end:
+//!
+//! - 1: to `wired-sink`.
+//! - 2: to `wired-ground`; it has no `wired-sink`.
+//! - 3: as 1, but without `wired-sink`.
+//! - 4: as 2, with the node `wired-lead`, which leads to `wired-sink`.
+//!
+//! As `wired-other`, it has `wired-lead` only.
 
 use crate::objects::version;
 use volley_sdk::prelude::*;
@@ -80,7 +89,55 @@ counting!(Back, "wired-back", ToLoop, |self, v| v
 struct End;
 counting!(End, "wired-end", ToEnd, |self, v| v.send_all(ToEnd::End));
 
+nexts! { pub enum ToSink { Sink => "wired-sink" } }
+nexts! { pub enum ToGround { Ground => "wired-ground" } }
+
+/// In the place of the end.
+struct OverSink;
+counting!(OverSink, "end", ToSink, |self, v| v.send_all(ToSink::Sink));
+
+/// In the place of the end.
+struct OverGround;
+counting!(OverGround, "end", ToGround, |self, v| v
+    .send_all(ToGround::Ground));
+
+/// Leads to a node that other versions, or another plugin, have.
+struct Lead;
+counting!(Lead, "wired-lead", ToSink, |self, v| v
+    .send_all(ToSink::Sink));
+
+/// Packets end here.
+struct Sink;
+counting!(Sink, "wired-sink", NoNext, |self, v| v.free());
+
+/// Packets end here.
+struct Ground;
+counting!(Ground, "wired-ground", NoNext, |self, v| v.free());
+
+fn register_over(plugin: &mut Plugin) {
+    let version = version();
+    match version {
+        b'1' | b'3' => plugin.override_node(|_| OverSink),
+        _ => plugin.override_node(|_| OverGround),
+    };
+    match version {
+        b'1' => plugin.node(|_| Sink),
+        _ => plugin.node(|_| Ground),
+    };
+    if version == b'4' {
+        plugin.node(|_| Lead);
+    }
+}
+
 pub(crate) fn register(plugin: &mut Plugin) {
+    match plugin.host().name.as_str() {
+        "wired-over" => return register_over(plugin),
+        "wired-other" => {
+            plugin.node(|_| Lead);
+            return;
+        }
+        _ => {}
+    }
     let version = version();
     let end = match version {
         b'1' => "wired-loop",

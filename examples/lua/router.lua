@@ -28,8 +28,7 @@ function vector(v)
   local valid, invalid = v:check_ip4(ip)
   local hit = v:lookup(routes, valid)
   v:apply(hit)
-  v:send(hit)
-  if v:count(hit) == v:len() then
+  if v:send(hit) then
     return
   end
   v:drop(v:minus(v:all(), mine), "not-for-us")

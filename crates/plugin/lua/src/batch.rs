@@ -32,6 +32,8 @@ pub(crate) struct Batch {
     pub(crate) verdicts: Vec<Verdict>,
     /// The script has sent packets.
     pub(crate) has_sent: bool,
+    /// The script has given packets to the function `packet`.
+    pub(crate) has_slow: bool,
     /// Packets that have got an Ethernet header: their position is at it.
     pub(crate) framed: Vec<bool>,
     /// How often the TTL of each packet was decremented for a route.
@@ -66,6 +68,7 @@ impl Batch {
             outputs: vec![NO_INTERFACE; size],
             verdicts: vec![Verdict::Next; size],
             has_sent: false,
+            has_slow: false,
             framed: vec![false; size],
             lowered: vec![0; size],
             is_layer3,
@@ -84,7 +87,7 @@ impl Batch {
         self.lowered[..n].fill(0);
         self.outputs[..n].fill(NO_INTERFACE);
         self.complete = NO_BITS;
-        self.has_sent = false;
+        (self.has_sent, self.has_slow) = (false, false);
         self.packets = Some(packets);
         self.parsed.begin(present);
         self.sets.begin(present, n);
@@ -275,19 +278,21 @@ impl Batch {
         Ok(lent(&mut self.packets)?.view(row).rx())
     }
 
-    /// Send packets on this interface, or on that of their route.
-    pub(crate) fn send(&mut self, set: u32, interface: Option<u32>) -> Result<(), Fault> {
+    /// Send packets on this interface, or on that of their route. Returns whether these are all packets of the script.
+    pub(crate) fn send(&mut self, set: u32, interface: Option<u32>) -> Result<bool, Fault> {
         let n = lent(&mut self.packets)?.len();
         let (outputs, verdicts) = (&mut self.outputs[..n], &mut self.verdicts[..n]);
         let (framed, is_layer3) = (&self.framed, self.is_layer3);
         self.has_sent = true;
-        if !is_layer3 && masks::is_first(&self.sets.bits(set)?, n) {
+        let bits = self.sets.bits(set)?;
+        let is_all = bits == self.sets.bits(ALL)?;
+        if !is_layer3 && masks::is_first(&bits, n) {
             if let Some(interface) = interface {
                 outputs.fill(interface);
             }
             if !outputs.contains(&NO_INTERFACE) {
                 verdicts.fill(Verdict::Send);
-                return Ok(());
+                return Ok(is_all);
             }
         }
         self.sets.get(set)?.each(|row| {
@@ -308,12 +313,14 @@ impl Batch {
             }
             verdicts[row] = Verdict::Send;
             Ok(())
-        })
+        })?;
+        Ok(is_all)
     }
 
     /// Set the verdict on the packets of a set.
     pub(crate) fn decide(&mut self, set: u32, verdict: Verdict) -> Result<(), Fault> {
         lent(&mut self.packets)?;
+        self.has_slow |= verdict == Verdict::Slow;
         let verdicts = &mut self.verdicts;
         self.sets.get(set)?.for_each(|row| verdicts[row] = verdict);
         Ok(())

@@ -214,6 +214,7 @@ impl Kernel for ReadAll<'_> {
         let n = packets.len();
         let lens = packets.strips(Col::LEN);
         let net = if place.is_layer3 { 0 } else { ETHERNET };
+        packets.prefetch();
         packets.words(isa, net, &mut parsed.header);
         let [odd, padded, foreign] = &mut parsed.marks;
         glance(

@@ -125,7 +125,9 @@ impl ScriptState {
     fn run_slow(&mut self, present: &[u64], report: &mut impl FnMut(ScriptError)) {
         let mut slow = std::mem::take(&mut self.slow);
         slow.clear();
-        if let Ok(mut batch) = self.batch() {
+        if let Ok(mut batch) = self.batch()
+            && batch.has_slow
+        {
             let size = batch.size();
             for row in rows(present) {
                 if batch.verdicts(size)[row] != Verdict::Slow {

@@ -12,7 +12,7 @@ use crate::queues::dispatch::DispatchState;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use volley_buf::{Pool, READABLE};
-use volley_simd::{Isa, or_all};
+use volley_simd::{Isa, or_all, prefetch};
 
 /// The packets of a vector without the vector: they belong to this value until [`EmptyVector::restore`] takes them back.
 pub struct LentPackets {
@@ -93,6 +93,23 @@ impl LentPackets {
     #[inline(always)]
     pub fn has_chains(&self) -> bool {
         or_all(self.frame.words(POS)) & CHAINED != 0
+    }
+
+    /// Prefetch the first cache line of every packet from its position, before the first read.
+    #[inline(always)]
+    pub fn prefetch(&self) {
+        let base = self.pool.base();
+        let (idx, rest) = self.frame.words(IDX).as_chunks::<8>();
+        let (pos, rest_pos) = self.frame.words(POS).as_chunks::<8>();
+        for (idx, pos) in idx.iter().zip(pos) {
+            for at in locate(idx, pos) {
+                prefetch(base.hint(at));
+            }
+        }
+        for (&idx, &pos) in rest.iter().zip(rest_pos) {
+            let [at, ..] = locate(&[idx; 8], &[pos; 8]);
+            prefetch(base.hint(at));
+        }
     }
 
     /// Load `K` 32-bit header words from byte `offset` of every packet: see [`Vector::words`].

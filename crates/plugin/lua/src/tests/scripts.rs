@@ -270,3 +270,20 @@ fn a_reload_is_between_two_vectors_and_packets_of_other_interfaces_pass() {
         "it went to the next feature, which the bench does not have"
     );
 }
+
+#[test]
+fn send_returns_whether_these_are_all_packets_of_the_script() {
+    let bench = Bench::new(
+        "function vector(v)
+           local web = v:match('udp.dport', 80)
+           if not v:send(web, 'pg1') then v:drop(v:rest(), 'filtered') end
+         end",
+    );
+    let (one, mut other) = (frame(1, [10, 0, 1, 2], 64), frame(1, [10, 0, 1, 2], 64));
+    other.bytes[37] = 81;
+    let all = |out: &[Out]| out.iter().map(|it| it.reason.clone()).collect::<Vec<_>>();
+    assert_eq!(all(&bench.run(&[one.clone(), one.clone()])), [None, None]);
+    let filtered = Some("filtered".to_owned());
+    assert_eq!(all(&bench.run(&[other, one])), [filtered, None]);
+    assert_eq!(bench.errors(), Vec::<String>::new());
+}

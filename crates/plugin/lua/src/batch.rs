@@ -25,6 +25,8 @@ pub(crate) struct Batch {
     pub(crate) level: Level,
     /// Routes that were looked up.
     pub(crate) hops: Vec<Hop>,
+    /// The place of each packet's route in `hops`.
+    pub(crate) hop_of: Vec<u32>,
     /// Packets whose route is complete.
     pub(crate) complete: Bits,
     /// The interface on which each packet is sent.
@@ -63,7 +65,8 @@ impl Batch {
             packets: None,
             sets: Sets::new(size),
             level: Level::Scalar,
-            hops: vec![Hop::NONE; size],
+            hops: Vec::with_capacity(size),
+            hop_of: vec![0; size],
             complete: NO_BITS,
             outputs: vec![NO_INTERFACE; size],
             verdicts: vec![Verdict::Next; size],
@@ -86,6 +89,7 @@ impl Batch {
         self.framed[..n].fill(false);
         self.lowered[..n].fill(0);
         self.outputs[..n].fill(NO_INTERFACE);
+        self.hops.clear();
         self.complete = NO_BITS;
         (self.has_sent, self.has_slow) = (false, false);
         self.packets = Some(packets);

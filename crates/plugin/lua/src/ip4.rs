@@ -50,7 +50,8 @@ impl Batch {
             destinations: self.parsed.destinations(n),
             starts: (self.is_layer3, &self.framed[..n]),
             leaves: &mut self.leaves[..n],
-            found: &mut self.hops[..n],
+            found: &mut self.hops,
+            hop_of: &mut self.hop_of[..n],
             outputs: &mut self.outputs[..n],
             limits: &mut self.limits,
             sent,
@@ -91,7 +92,7 @@ impl Batch {
         }
         let apply = Apply {
             packets,
-            hops: &self.hops,
+            hops: (&self.hops, &self.hop_of),
             wanted: &wanted,
         };
         kernel::call(self.level, apply);
@@ -126,7 +127,9 @@ struct Lookup<'a> {
     /// Where the IP headers start: see [`start_of_ip`].
     starts: (bool, &'a [bool]),
     leaves: &'a mut [u32],
-    found: &'a mut [Hop],
+    /// The hops that were found, and the place of each packet's hop.
+    found: &'a mut Vec<Hop>,
+    hop_of: &'a mut [u32],
     outputs: &'a mut [u32],
     /// The maximum length of each packet from its position, and 1 for packets that are longer.
     limits: &'a mut [Column; 2],
@@ -147,6 +150,7 @@ impl Kernel for Lookup<'_> {
             starts: (is_layer3, framed),
             leaves,
             found,
+            hop_of,
             outputs,
             limits: [limits, longer],
             sent,
@@ -157,14 +161,20 @@ impl Kernel for Lookup<'_> {
         let is_alike = masks::is_first(wanted, n) && !is_layer3 && all_equal(leaves);
         let one = is_alike.then(|| leaves.first());
         if let Some(&leaf) = one.flatten() {
-            let hop = hop_of(hops, leaf);
-            found.fill(*hop);
+            let hop = hop_of_leaf(hops, leaf);
+            hop_of.fill(found.len() as u32);
+            found.push(*hop);
             outputs.fill(hop.interface);
             limits_of.fill(limit(hop, ETHERNET));
         } else {
+            let mut last = None;
             for row in masks::rows(wanted) {
-                let hop = hop_of(hops, leaves[row]);
-                found[row] = *hop;
+                let (leaf, hop) = (leaves[row], hop_of_leaf(hops, leaves[row]));
+                if last != Some(leaf) {
+                    last = Some(leaf);
+                    found.push(*hop);
+                }
+                hop_of[row] = found.len() as u32 - 1;
                 outputs[row] = hop.interface;
                 limits_of[row] = limit(hop, start_of_ip(is_layer3, framed, row));
             }
@@ -192,7 +202,8 @@ impl Kernel for Lookup<'_> {
 /// Decrement the TTL and write the Ethernet header of the packets in a mask, whose positions are at the Ethernet header.
 struct Apply<'a> {
     packets: &'a mut LentPackets,
-    hops: &'a [Hop],
+    /// The hops that were found, and the place of each packet's hop.
+    hops: (&'a [Hop], &'a [u32]),
     wanted: &'a Bits,
 }
 
@@ -202,21 +213,31 @@ impl Kernel for Apply<'_> {
     #[inline(always)]
     fn run<I: Isa>(self, _: I) {
         let n = self.packets.len();
-        let hops = &self.hops[..n];
-        if masks::is_first(self.wanted, n) {
-            self.packets
-                .apply(|row, frame| rewrite(frame, &hops[row].ethernet));
+        let (hops, hop_of) = (self.hops.0, &self.hops.1[..n]);
+        if !masks::is_first(self.wanted, n) {
+            for row in masks::rows(self.wanted) {
+                rewrite(
+                    self.packets.front(row),
+                    &hops[hop_of[row] as usize].ethernet,
+                );
+            }
             return;
         }
-        for row in masks::rows(self.wanted) {
-            rewrite(self.packets.front(row), &hops[row].ethernet);
+        match hop_of.first() {
+            Some(&hop) if all_equal(hop_of) => {
+                let ethernet = hops[hop as usize].ethernet;
+                self.packets.apply(|_, frame| rewrite(frame, &ethernet));
+            }
+            _ => self.packets.apply(|row, frame| {
+                rewrite(frame, &hops[hop_of[row] as usize].ethernet);
+            }),
         }
     }
 }
 
 /// The hop of a leaf.
 #[inline(always)]
-fn hop_of(hops: &[Hop], leaf: u32) -> &Hop {
+fn hop_of_leaf(hops: &[Hop], leaf: u32) -> &Hop {
     let at = (leaf as usize).checked_sub(1);
     at.and_then(|at| hops.get(at)).unwrap_or(&Hop::NONE)
 }

@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+/// Exit status after Ctrl-C or SIGTERM.
+pub(crate) const INTERRUPTED: u8 = 130;
+
 /// Errors of the lab.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
@@ -84,7 +87,7 @@ impl LabError {
         match self {
             LabError::Points { .. } | LabError::Point(_) | LabError::SelfTest(_) => 2,
             LabError::Slower { .. } => 3,
-            LabError::Interrupted { .. } => crate::INTERRUPTED,
+            LabError::Interrupted { .. } => INTERRUPTED,
             _ => 1,
         }
     }

@@ -185,7 +185,7 @@ fn late(what: &str, limit: Duration) -> String {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Nobody asks how it has ended.
+        // No caller reads the exit status.
         let _ = self.end_within(END);
     }
 }

@@ -24,15 +24,15 @@ pub enum Reach {
 /// An option of a point that not every switch has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// Its threads are placed on processors.
+    /// The threads of the switch are placed on processors.
     Cores,
-    /// It replaces MAC addresses.
+    /// The switch replaces MAC addresses.
     Mac,
-    /// It has a receive mode.
+    /// The switch has a receive mode.
     RxMode,
-    /// It joins ports as the slave or the front end.
+    /// The switch joins ports as the slave or the front end.
     Swap,
-    /// It has packed rings of vhost-user.
+    /// The switch has packed rings of vhost-user.
     Packed,
 }
 

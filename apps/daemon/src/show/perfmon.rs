@@ -34,7 +34,7 @@ pub struct PerfmonReply {
     pub is_running: bool,
     /// Seconds that it has run.
     pub seconds: f64,
-    /// Its events.
+    /// Names of the events of the bundle.
     pub events: Vec<String>,
     /// The name of the quotient of two events.
     pub ratio: Option<String>,
@@ -97,7 +97,7 @@ pub struct PerfmonBundlesReply {
 pub struct PerfmonBundleRow {
     /// Name of the bundle.
     pub bundle: String,
-    /// Its events in a sentence.
+    /// The events of the bundle in a sentence.
     pub text: String,
     /// What counts the events: `PMU` or `kernel`.
     pub source: String,

@@ -308,7 +308,7 @@ fn redirections_survive_the_nodes_that_have_them() {
     engine.replace_foreign(redirected()).unwrap();
     worker.step();
     assert_eq!(counted(&engine, "between", "seen"), 20);
-    // The node of the router has the redirection too, until it is taken back.
+    // The node of the router has the redirection too, until it is withdrawn.
     engine.restore("middle").unwrap();
     worker.step();
     assert_eq!(counted(&engine, "between", "seen"), 30);

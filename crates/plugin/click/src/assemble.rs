@@ -1,11 +1,11 @@
 //! Nodes with edges for the elements of a graph.
 
+use crate::batches::Batches;
 use crate::columns::{self, PORT, PORT_SHIFT};
 use crate::element::{Each, Element, Fast, Reason, Verdict};
 use crate::fast::ETHERNET;
 use crate::graph::{Environment, Graph};
 use crate::member::{Device, Member, Wires};
-use crate::node::batches::Batches;
 use crate::node::each::EachNode;
 use crate::node::link::LinkNode;
 use crate::node::make::MakeNode;

@@ -8,6 +8,7 @@
 
 mod arguments;
 mod assemble;
+mod batches;
 mod cells;
 mod columns;
 mod control;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// The packets at the front of a queue.
 #[derive(Clone, Copy)]
 pub struct Front<'a> {
-    /// Their lengths.
+    /// Lengths of the packets.
     pub lengths: &'a [u32],
     /// Times, each with the number of packets that arrived then, in two parts.
     arrivals: (&'a [(u64, usize)], &'a [(u64, usize)]),

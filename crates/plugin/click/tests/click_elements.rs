@@ -326,11 +326,8 @@ fn red_finds_the_queues_next_to_it_and_counts_the_packets_of_a_vector() {
             bench.read("m.count"),
         ];
         assert_eq!(seen, ["21", "79", "79"], "vectors of {size}");
-        assert_eq!(
-            bench.read("r.stats"),
-            "21 current queue\n21 avg queue\n79 drops\n",
-            "vectors of {size}"
-        );
+        let stats = "21 current queue\n21 avg queue\n79 drops\n";
+        assert_eq!(bench.read("r.stats"), stats, "vectors of {size}");
         // A reset of the numbers leaves the length, which RED reads.
         bench.write("q.reset_counts", "");
         let seen = ["q.length", "q.highwater_length"].map(|it| bench.read(it));

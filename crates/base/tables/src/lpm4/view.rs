@@ -135,7 +135,7 @@ const HIGHEST: u64 = 0x80 * ONES;
 /// One in each byte in which the byte of `of` is at most that of `limit`.
 #[inline(always)]
 fn up_to(of: u64, limit: u64) -> u64 {
-    // The lower bits decide where the highest bits are equal. No byte borrows from the next one, because the highest bit of each
+    // The lower bits decide where the highest bits are equal. No byte takes a bit from the next one, because the highest bit of each
     // minuend is set.
     let lower = (limit | HIGHEST) - (of & !HIGHEST);
     let at_most = (limit & !of) | (!(limit ^ of) & lower);

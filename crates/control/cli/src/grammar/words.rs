@@ -85,6 +85,10 @@ const GROUPS: &[(&str, &str)] = &[
     ("default", "Give objects their defaults back."),
     ("delete", "Delete interfaces and sockets."),
     (
+        "perfmon",
+        "Count events of the processor and of the kernel for each node.",
+    ),
+    (
         "set",
         "Set properties of interfaces, neighbours, features and the router.",
     ),

@@ -1,7 +1,7 @@
 //! click-link: holds packets on their way over an emulated link.
 
 use super::Port;
-use super::batches::Batches;
+use crate::batches::Batches;
 use crate::columns;
 use crate::element::Reason;
 use crate::link::Link;

@@ -1,7 +1,6 @@
 //! The nodes that run elements. There are few types of them, so that the code of an element is compiled once and not for every
 //! instruction set.
 
-pub(crate) mod batches;
 pub(crate) mod click_input;
 pub(crate) mod each;
 pub(crate) mod link;

@@ -1,7 +1,7 @@
 //! click-queue: holds packets until its reader takes them, as fast as the elements up to the reader allow.
 
 use super::Port;
-use super::batches::Batches;
+use crate::batches::Batches;
 use crate::cells::{Cells, LENGTH, OLDEST};
 use crate::columns;
 use crate::element::Reason;

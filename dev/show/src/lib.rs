@@ -163,7 +163,7 @@ mod tests {
     /// The words of cargo of an item.
     fn words(item: &Item) -> &'static [&'static str] {
         match &item.work {
-            Work::Command(words) | Work::With(_, words) | Work::Span(_, _, words) => *words,
+            Work::Command(words) | Work::With(_, words) | Work::Span(_, _, words) => words,
             _ => &[],
         }
     }

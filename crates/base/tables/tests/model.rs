@@ -305,7 +305,7 @@ proptest! {
             for (a, len, leaf) in added {
                 model.insert(cut::<Lpm4>(a), len, leaf);
             }
-            let single = (model.0.len() as u128 * 77 << 100, 30);
+            let single = ((model.0.len() as u128 * 77) << 100, 30);
             prop_assert_eq!(
                 table.insert(v4(single.0), single.1, 3).unwrap(),
                 model.insert(cut::<Lpm4>(single.0), single.1, 3)

@@ -5,21 +5,21 @@ use crate::link::Link;
 use crate::turn::Turn;
 use std::sync::Arc;
 
+/// Times in nanoseconds, each with the number of packets that arrived then.
+pub type Arrivals<'a> = &'a [(u64, usize)];
+
 /// The packets at the front of a queue.
 #[derive(Clone, Copy)]
 pub struct Front<'a> {
     /// Lengths of the packets.
     pub lengths: &'a [u32],
     /// Times, each with the number of packets that arrived then, in two parts.
-    arrivals: (&'a [(u64, usize)], &'a [(u64, usize)]),
+    arrivals: (Arrivals<'a>, Arrivals<'a>),
 }
 
 impl<'a> Front<'a> {
     /// Packets of these lengths. There may be more times than packets.
-    pub fn new(
-        lengths: &'a [u32],
-        arrivals: (&'a [(u64, usize)], &'a [(u64, usize)]),
-    ) -> Front<'a> {
+    pub fn new(lengths: &'a [u32], arrivals: (Arrivals<'a>, Arrivals<'a>)) -> Front<'a> {
         Front { lengths, arrivals }
     }
 

@@ -487,7 +487,7 @@ mod tests {
         assert_eq!(rises_with_the_size(&[]).agrees, None);
         // A curve whose smallest packets were not measured has no value of them.
         let without = Curve::at_positions("y", &[(1.0, 2.0), (2.0, 3.0)]);
-        let shape = rises_with_the_size(&[without.clone()]);
+        let shape = rises_with_the_size(std::slice::from_ref(&without));
         assert_eq!(shape.why, "Throughput rises with the size of packets.");
         let shape = rises_with_the_size(&[without, curve(&[3.0, 1.0])]);
         assert_eq!(

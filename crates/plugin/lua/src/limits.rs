@@ -4,14 +4,17 @@ use mlua::{Debug, HookTriggers, Lua, VmState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// Instructions between two looks at the limit.
-const STEP: u32 = 100;
+/// Looks at the limit until it is reached. Each costs as much as a call of a method.
+const LOOKS: u64 = 100;
+/// Instructions between two looks.
+const STEPS: std::ops::RangeInclusive<u64> = 10..=1000;
 /// Instructions that a script may execute when it is loaded.
 pub(crate) const WHILE_LOADING: u64 = 100_000_000;
 
 /// The instructions that the script may still execute.
-#[derive(Default)]
 pub(crate) struct Budget {
+    /// Instructions between two looks.
+    step: u32,
     left: AtomicU64,
     is_spent: AtomicBool,
     /// Whether lines are noted, and the last one: an allocation that fails does not tell its line.
@@ -20,6 +23,18 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
+    /// For scripts that may execute this number of instructions.
+    pub(crate) fn new(instructions: u64) -> Self {
+        let step = (instructions / LOOKS).clamp(*STEPS.start(), *STEPS.end());
+        Budget {
+            step: step as u32,
+            left: AtomicU64::new(0),
+            is_spent: AtomicBool::new(false),
+            notes_lines: AtomicBool::new(false),
+            line: AtomicU32::new(0),
+        }
+    }
+
     /// Allow this number of instructions from now on.
     pub(crate) fn allow(&self, instructions: u64) {
         self.left.store(instructions, Relaxed);
@@ -32,7 +47,7 @@ impl Budget {
     }
 
     fn spend(&self) -> bool {
-        let left = self.left.load(Relaxed).saturating_sub(u64::from(STEP));
+        let left = self.left.load(Relaxed).saturating_sub(u64::from(self.step));
         self.left.store(left, Relaxed);
         if left == 0 {
             self.is_spent.store(true, Relaxed);
@@ -66,7 +81,7 @@ pub(crate) fn limit_memory(lua: &Lua, bytes: usize) -> mlua::Result<()> {
 /// Count the instructions of a state; an error ends the script when the budget is spent. With `lines` also note each line, which
 /// makes the script slower.
 pub(crate) fn limit_instructions(lua: &Lua, budget: &Arc<Budget>, lines: bool) -> mlua::Result<()> {
-    let mut triggers = HookTriggers::new().every_nth_instruction(STEP);
+    let mut triggers = HookTriggers::new().every_nth_instruction(budget.step);
     if lines {
         triggers |= HookTriggers::EVERY_LINE;
     }

@@ -24,6 +24,8 @@ pub(crate) struct Parsed {
     stale: Bits,
     /// No header was read.
     is_new: bool,
+    /// There are no packets in `stale`.
+    is_read: bool,
     /// The frame is for its receive interface, or the packet is from an arc of packets for the router.
     mine: Bits,
     /// IPv4 packets that may be forwarded.
@@ -62,6 +64,7 @@ impl Parsed {
         Parsed {
             stale: NO_BITS,
             is_new: true,
+            is_read: false,
             mine: NO_BITS,
             good: NO_BITS,
             bad: NO_BITS,
@@ -79,12 +82,12 @@ impl Parsed {
     pub(crate) fn begin(&mut self, present: &[u64]) {
         self.stale = NO_BITS;
         self.stale[..present.len()].copy_from_slice(present);
-        self.is_new = true;
+        (self.is_new, self.is_read) = (true, false);
     }
 
     /// The headers of packets have changed.
     pub(crate) fn forget(&mut self, rows: &Bits) {
-        self.is_new = false;
+        (self.is_new, self.is_read) = (false, false);
         self.stale
             .iter_mut()
             .zip(rows)
@@ -93,12 +96,15 @@ impl Parsed {
 
     /// The header of a packet has changed.
     pub(crate) fn forget_row(&mut self, row: usize) {
-        self.is_new = false;
+        (self.is_new, self.is_read) = (false, false);
         masks::insert(&mut self.stale, row);
     }
 
     /// Read the headers of `wanted` that were not read.
     pub(crate) fn read(&mut self, wanted: &Bits, packets: &LentPackets, place: Place<'_>) {
+        if self.is_read {
+            return;
+        }
         // Most scripts begin with a look at all packets.
         if self.is_new && packets.len() >= WHOLE && *wanted == self.stale && !packets.has_chains() {
             self.stale = NO_BITS;
@@ -108,6 +114,8 @@ impl Parsed {
                 place,
             };
             kernel::call(place.level, all);
+            (self.is_new, self.is_read) = (false, true);
+            return;
         }
         self.is_new = false;
         for at in 0..wanted.len() {
@@ -301,9 +309,11 @@ fn types_of((frames, lens): (&[[[u32; 16]; 4]], &[[u32; 16]]), types: &mut [[u32
     let strips = frames.len();
     let (lens, types) = (&lens[..strips], &mut types[..strips]);
     for strip in 0..strips {
+        let ([.., kind], lens) = (&frames[strip], &lens[strip]);
+        let types = &mut types[strip];
         for row in 0..16 {
-            let is_short = u32::from((lens[strip][row] as i32) < ETHERNET as i32);
-            types[strip][row] = frames[strip][3][row] >> 16 | is_short.wrapping_neg();
+            let is_short = u32::from((lens[row] as i32) < ETHERNET as i32);
+            types[row] = kind[row] >> 16 | is_short.wrapping_neg();
         }
     }
 }

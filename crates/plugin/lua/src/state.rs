@@ -63,7 +63,7 @@ impl ScriptState {
         size: usize,
         environment: &Environment,
     ) -> Result<(ScriptState, api::Loaded), String> {
-        let budget = Arc::<Budget>::default();
+        let budget = Arc::new(Budget::new(source.instructions));
         budget.allow(WHILE_LOADING);
         let loaded = load(source, size, environment, &budget);
         let (lua, vector, packet, batch) =

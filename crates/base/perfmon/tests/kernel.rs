@@ -26,6 +26,9 @@ fn between(from: &Reading, to: &Reading) -> [u64; 3] {
     [0, 1, 2].map(|at| to.values[at] - from.values[at])
 }
 
+/// More faults than are repeated because other threads change the memory of the process at the same time.
+const REPEATED: u64 = 20;
+
 /// Fresh memory of this many pages that the kernel does not join to large ones.
 fn pages(count: usize) -> memmap2::MmapMut {
     let memory = memmap2::MmapMut::map_anon(count * PAGE).unwrap();
@@ -49,11 +52,16 @@ fn each_page_that_is_touched_is_a_fault() {
         let from = group.read();
         touch(&mut memory);
         let [minor, major, _] = between(&from, &group.read());
-        assert_eq!((minor, major), (count as u64, 0));
+        let expected = count as u64..count as u64 + REPEATED;
+        assert!(
+            expected.contains(&minor) && major < REPEATED,
+            "{minor} {major}"
+        );
         // The second time there is nothing to do.
         let from = group.read();
         touch(&mut memory);
-        assert_eq!(between(&from, &group.read())[..2], [0, 0]);
+        let [minor, major, _] = between(&from, &group.read());
+        assert!(minor < REPEATED && major < REPEATED, "{minor} {major}");
     }
     assert_eq!(group.how()(), How::Read, "software has no register");
 }
@@ -129,7 +137,8 @@ fn counters_that_another_thread_opened_count_the_thread_alone() {
     send_group.send(group).unwrap();
     touch(&mut mine);
     let (counted, group) = thread.join().unwrap().unwrap();
-    assert_eq!(counted, 50);
+    // The other thread has 500.
+    assert!((50..50 + REPEATED).contains(&counted), "{counted}");
     drop(group);
 }
 

@@ -79,10 +79,11 @@ struct StartCounting {
 
 impl Change for StartCounting {
     fn swap(&mut self, worker: &mut Worker) {
+        // Marks of nodes come without counters, and leave those that are there.
         if let Some(meter) = &mut self.meter {
             meter.calibrate();
+            std::mem::swap(&mut worker.dispatch.meter, &mut self.meter);
         }
-        std::mem::swap(&mut worker.dispatch.meter, &mut self.meter);
         for (id, body) in &mut self.bodies {
             if let Some(slot) = worker.slots.get_mut(id.index())
                 && let Some(body) = body.take()

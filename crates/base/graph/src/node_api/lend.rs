@@ -95,20 +95,34 @@ impl LentPackets {
         or_all(self.frame.words(POS)) & CHAINED != 0
     }
 
+    /// The number of groups of eight packets, the last of which may be partly filled.
+    #[inline(always)]
+    fn groups(&self) -> usize {
+        self.frame.n.div_ceil(8)
+    }
+
+    /// The start of every packet of a group, as offsets into the arena. A partly filled group repeats its last packet.
+    #[inline(always)]
+    fn locate(&self, group: usize) -> [usize; 8] {
+        let (idx, pos) = (self.frame.words(IDX), self.frame.words(POS));
+        let (first, last) = (8 * group, self.frame.n - 1);
+        match (idx[first..].first_chunk(), pos[first..].first_chunk()) {
+            (Some(idx), Some(pos)) => offsets(idx, pos),
+            _ => offsets(
+                &std::array::from_fn(|r| idx[last.min(first + r)]),
+                &std::array::from_fn(|r| pos[last.min(first + r)]),
+            ),
+        }
+    }
+
     /// Prefetch the first cache line of every packet from its position, before the first read.
     #[inline(always)]
     pub fn prefetch(&self) {
         let base = self.pool.base();
-        let (idx, rest) = self.frame.words(IDX).as_chunks::<8>();
-        let (pos, rest_pos) = self.frame.words(POS).as_chunks::<8>();
-        for (idx, pos) in idx.iter().zip(pos) {
-            for at in locate(idx, pos) {
+        for group in 0..self.groups() {
+            for at in self.locate(group) {
                 prefetch(base.hint(at));
             }
-        }
-        for (&idx, &pos) in rest.iter().zip(rest_pos) {
-            let [at, ..] = locate(&[idx; 8], &[pos; 8]);
-            prefetch(base.hint(at));
         }
     }
 
@@ -116,21 +130,10 @@ impl LentPackets {
     #[inline(always)]
     pub fn words<I: Isa, const K: usize>(&self, isa: I, offset: usize, out: &mut Words<K>) {
         let base = self.pool.base();
-        let (idx, rest_idx) = self.frame.words(IDX).as_chunks::<8>();
-        let (pos, rest_pos) = self.frame.words(POS).as_chunks::<8>();
-        for (eight, (idx, pos)) in idx.iter().zip(pos).enumerate() {
-            let at = locate(idx, pos);
+        for group in 0..self.groups() {
+            let at = self.locate(group);
             // SAFETY: the frame owns the buffers of the rows; positions are in their slots.
-            unsafe { load_words(isa, base, &at, (offset, eight), out) };
-        }
-        if let (Some(last_idx), Some(last_pos)) = (rest_idx.last(), rest_pos.last()) {
-            // The last packet is repeated.
-            let (mut some_idx, mut some_pos) = ([*last_idx; 8], [*last_pos; 8]);
-            some_idx[..rest_idx.len()].copy_from_slice(rest_idx);
-            some_pos[..rest_pos.len()].copy_from_slice(rest_pos);
-            let at = locate(&some_idx, &some_pos);
-            // SAFETY: as above.
-            unsafe { load_words(isa, base, &at, (offset, idx.len()), out) };
+            unsafe { load_words(isa, base, &at, (offset, group), out) };
         }
     }
 
@@ -139,20 +142,12 @@ impl LentPackets {
     pub fn apply<const N: usize>(&mut self, mut body: impl FnMut(usize, &mut [u8; N])) {
         const { assert!(N <= READABLE) };
         let base = self.pool.base();
-        let (idx, rest_idx) = self.frame.words(IDX).as_chunks::<8>();
-        let (pos, rest_pos) = self.frame.words(POS).as_chunks::<8>();
-        // SAFETY: each row owns its own buffer, and the frame is borrowed exclusively; N bytes from the position are in the slot.
-        let mut one =
-            |row: usize, at: usize| body(row, unsafe { &mut *base.at(at).cast::<[u8; N]>() });
-        for (eight, (idx, pos)) in idx.iter().zip(pos).enumerate() {
-            let at = locate(idx, pos);
-            for r in 0..8 {
-                one(8 * eight + r, at[r]);
+        for group in 0..self.groups() {
+            let rows = 8 * group..self.frame.n;
+            for (row, at) in rows.zip(self.locate(group)) {
+                // SAFETY: each row owns its own buffer, and the frame is borrowed exclusively; N bytes from the position are in the slot.
+                body(row, unsafe { &mut *base.at(at).cast::<[u8; N]>() });
             }
-        }
-        for (r, (&rest_idx, &rest_pos)) in rest_idx.iter().zip(rest_pos).enumerate() {
-            let [at, ..] = locate(&[rest_idx; 8], &[rest_pos; 8]);
-            one(8 * idx.len() + r, at);
         }
     }
 
@@ -175,7 +170,7 @@ impl LentPackets {
 
 /// Offsets in the arena of the positions of eight packets.
 #[inline(always)]
-fn locate(idx: &[u32; 8], pos: &[u32; 8]) -> [usize; 8] {
+fn offsets(idx: &[u32; 8], pos: &[u32; 8]) -> [usize; 8] {
     let mut offsets = [0; 8];
     Pool::offsets(idx, pos.iter().map(|it| it & !CHAINED), &mut offsets);
     offsets

@@ -6,7 +6,7 @@
 use crate::fields::{ETHERNET, Place};
 use crate::ip4::fill_checksum;
 use crate::masks::{self, ALL};
-use crate::parsed::{self, Parsed};
+use crate::parsed::{Parsed, VectorInfo};
 use crate::sets::{Bits, NO_BITS, Selected, Sets};
 use crate::tables::{Hop, NO_INTERFACE};
 use crate::verdict::Verdict;
@@ -188,13 +188,13 @@ impl Batch {
     pub(crate) fn parse(&mut self, set: u32) -> Result<Bits, Fault> {
         let packets = lent(&mut self.packets)?;
         let bits = self.sets.bits(set)?;
-        let place = parsed::Place {
+        let info = VectorInfo {
             level: self.level,
             is_layer3: self.is_layer3,
             framed: &self.framed,
             macs: &self.macs,
         };
-        self.parsed.read(&bits, packets, place);
+        self.parsed.read(&bits, packets, info);
         Ok(bits)
     }
 

@@ -21,11 +21,7 @@ impl Batch {
         self.parse(set)?;
         let good = self.sets.select(set, self.parsed.good())?;
         let bad = self.sets.select(set, self.parsed.bad())?;
-        let (mut padded, good_bits) = (*self.parsed.padded(), self.sets.bits(good)?);
-        padded
-            .iter_mut()
-            .zip(good_bits)
-            .for_each(|(to, of)| *to &= of);
+        let padded = masks::and(self.parsed.padded(), &self.sets.bits(good)?);
         if padded != NO_BITS {
             let packets = lent(&mut self.packets)?;
             let n = packets.len();
@@ -56,12 +52,10 @@ impl Batch {
             limits: &mut self.limits,
             sent,
         };
-        let (complete, mut fit) = kernel::call(self.level, lookup);
-        for at in 0..wanted.len() {
-            self.complete[at] = self.complete[at] & !wanted[at] | complete[at] & wanted[at];
-            fit[at] &= wanted[at];
-        }
-        self.sets.put(set, &fit)
+        let (complete, fit) = kernel::call(self.level, lookup);
+        let others = masks::minus(&self.complete, &wanted);
+        self.complete = masks::or(&others, &masks::and(&complete, &wanted));
+        self.sets.put(set, &masks::and(&fit, &wanted))
     }
 
     /// Apply the routes of a lookup: decrement the TTL and write the Ethernet header.
@@ -69,7 +63,7 @@ impl Batch {
         let packets = lent(&mut self.packets)?;
         let wanted = self.sets.bits(set)?;
         self.parsed.forget(&wanted);
-        let without = std::array::from_fn::<u64, 16, _>(|at| wanted[at] & !self.complete[at]);
+        let without = masks::minus(&wanted, &self.complete);
         if let Some(row) = masks::rows(&without).next() {
             return Err(format!(
                 "packet {} has no complete route: apply routes to the mask that `lookup` returns",
@@ -116,8 +110,8 @@ impl Batch {
     }
 }
 
-/// A lookup of a vector's packets: which of them have a complete route, and which of these are not too long for its interface. Packets
-/// that are not wanted are in neither or both.
+/// A lookup of a vector's packets: which of them have a complete route, and which of these are not too long for its interface. What it
+/// returns of packets that are not wanted has no meaning.
 struct Lookup<'a> {
     packets: &'a LentPackets,
     /// Leaves by prefix, and hops by leaf less one.

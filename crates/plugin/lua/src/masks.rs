@@ -110,11 +110,34 @@ pub(crate) fn rows(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
-/// Whether a mask has the first `n` rows, and no others.
-pub(crate) fn is_first(words: &Bits, n: usize) -> bool {
+/// The rows that are in both masks.
+#[inline(always)]
+pub(crate) fn and(a: &Bits, b: &Bits) -> Bits {
+    std::array::from_fn(|at| a[at] & b[at])
+}
+
+/// The rows that are in one of two masks, or in both.
+#[inline(always)]
+pub(crate) fn or(a: &Bits, b: &Bits) -> Bits {
+    std::array::from_fn(|at| a[at] | b[at])
+}
+
+/// The rows of `a` that are not in `b`.
+#[inline(always)]
+pub(crate) fn minus(a: &Bits, b: &Bits) -> Bits {
+    std::array::from_fn(|at| a[at] & !b[at])
+}
+
+/// The first `n` rows.
+pub(crate) fn first(n: usize) -> Bits {
     let mut first = NO_BITS;
     fill(&mut first, n);
-    *words == first
+    first
+}
+
+/// Whether a mask has the first `n` rows, and no others.
+pub(crate) fn is_first(words: &Bits, n: usize) -> bool {
+    *words == first(n)
 }
 
 /// Put a row into a mask, or take it out.

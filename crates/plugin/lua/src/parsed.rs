@@ -9,6 +9,7 @@ use crate::sets::{Bits, NO_BITS};
 use volley_sdk::kernel::{self, Kernel, all_equal};
 use volley_sdk::lend::LentPackets;
 use volley_sdk::prelude::*;
+use volley_sdk::wire::MacAddr;
 use volley_sdk::wire::ip4::suspicious;
 
 /// The EtherType of a packet that has none.
@@ -16,7 +17,7 @@ const NO_TYPE: u32 = u32::MAX;
 /// Vectors of fewer packets are read packet by packet.
 const WHOLE: usize = 8;
 /// Bytes of a MAC address.
-const MAC: u32 = 6;
+const MAC: u32 = size_of::<MacAddr>() as u32;
 
 /// The headers of a vector's packets.
 pub(crate) struct Parsed {
@@ -44,9 +45,9 @@ pub(crate) struct Parsed {
     marks: [Column; 3],
 }
 
-/// Where the packets of a vector start.
+/// What is known of a vector besides its packets.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct VectorInfo<'a> {
     /// The instruction-set level of the node.
     pub(crate) level: kernel::Level,
     /// Packets without an Ethernet header start at their IP header.
@@ -88,10 +89,7 @@ impl Parsed {
     /// The headers of packets have changed.
     pub(crate) fn forget(&mut self, rows: &Bits) {
         (self.is_new, self.is_read) = (false, false);
-        self.stale
-            .iter_mut()
-            .zip(rows)
-            .for_each(|(to, of)| *to |= of);
+        self.stale = masks::or(&self.stale, rows);
     }
 
     /// The header of a packet has changed.
@@ -101,41 +99,35 @@ impl Parsed {
     }
 
     /// Read the headers of `wanted` that were not read.
-    pub(crate) fn read(&mut self, wanted: &Bits, packets: &LentPackets, place: Place<'_>) {
+    pub(crate) fn read(&mut self, wanted: &Bits, packets: &LentPackets, info: VectorInfo<'_>) {
         if self.is_read {
             return;
         }
+        let mut unread = masks::and(wanted, &self.stale);
+        self.stale = masks::minus(&self.stale, &unread);
         // Most scripts begin with a look at all packets.
-        if self.is_new && packets.len() >= WHOLE && *wanted == self.stale && !packets.has_chains() {
-            self.stale = NO_BITS;
+        if self.is_new && self.stale == NO_BITS && packets.len() >= WHOLE && !packets.has_chains() {
             let all = ReadAll {
                 parsed: self,
                 packets,
-                place,
+                info,
             };
-            kernel::call(place.level, all);
-            (self.is_new, self.is_read) = (false, true);
-            return;
+            unread = masks::and(&unread, &kernel::call(info.level, all));
+            self.is_read = true;
         }
         self.is_new = false;
-        for at in 0..wanted.len() {
-            let mut left = wanted[at] & self.stale[at];
-            self.stale[at] &= !left;
-            while left != 0 {
-                let row = at * 64 + left.trailing_zeros() as usize;
-                left &= left - 1;
-                self.read_row(packets, place, row);
-            }
+        for row in masks::rows(&unread) {
+            self.read_row(packets, info, row);
         }
     }
 
     #[inline(always)]
-    fn read_row(&mut self, packets: &LentPackets, place: Place<'_>, row: usize) {
+    fn read_row(&mut self, packets: &LentPackets, info: VectorInfo<'_>, row: usize) {
         let (packet, n) = (packets.view(row), packets.len());
-        let net = start_of_ip(place.is_layer3, place.framed, row);
+        let net = start_of_ip(info.is_layer3, info.framed, row);
         let (bytes, whole) = (packet.bytes(), packet.len());
         let to = bytes.first_chunk::<6>();
-        let is_mine = net == 0 || to.is_some() && place.macs.get(packet.rx() as usize) == to;
+        let is_mine = net == 0 || to.is_some() && info.macs.get(packet.rx() as usize) == to;
         masks::put(&mut self.mine, row, is_mine);
         let found = fields::ether_type(bytes);
         self.ether_types.words_mut(n)[row] = found.map_or(NO_TYPE, |it| u32::from(it.value()));
@@ -202,26 +194,26 @@ impl Kernel for RowsEqual<'_> {
     }
 }
 
-/// Read the headers of all packets, none of which is a chain.
+/// Read the headers of all packets, none of which is a chain. Returns the packets that must be read one by one.
 struct ReadAll<'a> {
     parsed: &'a mut Parsed,
     packets: &'a LentPackets,
-    place: Place<'a>,
+    info: VectorInfo<'a>,
 }
 
 impl Kernel for ReadAll<'_> {
-    type Out = ();
+    type Out = Bits;
 
     #[inline(always)]
-    fn run<I: Isa>(self, isa: I) {
+    fn run<I: Isa>(self, isa: I) -> Bits {
         let ReadAll {
             parsed,
             packets,
-            place,
+            info,
         } = self;
         let n = packets.len();
         let lens = packets.strips(Col::LEN);
-        let net = if place.is_layer3 { 0 } else { ETHERNET };
+        let net = if info.is_layer3 { 0 } else { ETHERNET };
         packets.prefetch();
         packets.words(isa, net, &mut parsed.header);
         let [odd, padded, foreign] = &mut parsed.marks;
@@ -235,7 +227,7 @@ impl Kernel for ReadAll<'_> {
                 parsed.destinations.strips_mut(n),
             ],
         );
-        if place.is_layer3 {
+        if info.is_layer3 {
             parsed.ether_types.words_mut(n).fill(NO_TYPE);
             foreign.words_mut(n).fill(0);
         } else {
@@ -245,7 +237,7 @@ impl Kernel for ReadAll<'_> {
             let rx = packets.column(Col::RX);
             match rx.first() {
                 Some(&first) if all_equal(rx) => {
-                    let mac = halves(place.macs, first);
+                    let mac = halves(info.macs, first);
                     let marks = foreign.strips_mut(n);
                     mark_foreign((parsed.frame.strips(n), lens), mac, marks);
                 }
@@ -253,7 +245,7 @@ impl Kernel for ReadAll<'_> {
                     for (row, (mark, &rx)) in foreign.words_mut(n).iter_mut().zip(rx).enumerate() {
                         let [first, second, ..] = parsed.frame.row(row);
                         let is_short = packets.column(Col::LEN)[row] < MAC;
-                        let is_mine = halves(place.macs, rx) == Some((first, second >> 16));
+                        let is_mine = halves(info.macs, rx) == Some((first, second >> 16));
                         *mark = u32::from(is_short || !is_mine);
                     }
                 }
@@ -263,16 +255,7 @@ impl Kernel for ReadAll<'_> {
         parsed.mine = *isa.rows_equal(foreign.words(n), 0).words();
         parsed.padded = *isa.rows_equal(padded.words(n), 1).words();
         parsed.bad = NO_BITS;
-        let mut all = NO_BITS;
-        masks::fill(&mut all, n);
-        for (at, all) in all.into_iter().enumerate() {
-            let mut left = all & !parsed.good[at];
-            while left != 0 {
-                let row = at * 64 + left.trailing_zeros() as usize;
-                left &= left - 1;
-                parsed.read_row(packets, place, row);
-            }
-        }
+        masks::minus(&masks::first(n), &parsed.good)
     }
 }
 

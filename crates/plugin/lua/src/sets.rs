@@ -254,8 +254,7 @@ impl Sets {
 
     /// A new set of those packets of a set that are in a mask.
     pub(crate) fn select(&mut self, set: u32, mask: &Bits) -> Result<u32, String> {
-        let mut bits = self.bits(set)?;
-        bits.iter_mut().zip(mask).for_each(|(to, of)| *to &= of);
+        let bits = masks::and(&self.bits(set)?, mask);
         self.put(set, &bits)
     }
 

@@ -84,7 +84,8 @@ impl ScriptState {
         self.batch.borrow_mut()
     }
 
-    /// Run the script on the packets of `present`, at an instruction-set level. Returns the packets; `judged` gets the verdicts. Errors are given to `report`.
+    /// Run the script on the packets of `present`, at an instruction-set level. Returns the packets; `judged` gets the verdicts, and
+    /// `report` the errors.
     ///
     /// # Panics
     /// If the packets are not where they were put: the guard of the node drops the vector then.

@@ -2,7 +2,7 @@
 
 use crate::batches::Batches;
 use crate::columns::{self, PORT, PORT_SHIFT};
-use crate::element::{Each, Element, Fast, Reason, Verdict};
+use crate::element::{Each, Element, Pass, Reason, Verdict};
 use crate::fast::ETHERNET;
 use crate::graph::{Environment, Graph};
 use crate::member::{Device, Member, Wires};
@@ -72,19 +72,6 @@ impl Each for ToHost {
             Some(port) if strip(packet, ETHERNET) => Verdict::port(port),
             _ => Verdict::drop(Reason::Unmatched),
         }
-    }
-}
-
-/// Passes packets.
-struct Pass;
-
-impl Each for Pass {
-    fn fast(&self) -> Fast {
-        Fast::Pass
-    }
-
-    fn packet(&mut self, _: &mut Packet<'_>, _: u64) -> Verdict {
-        Verdict::port(0)
     }
 }
 

@@ -111,6 +111,20 @@ pub trait Each: Send {
     }
 }
 
+/// Passes all packets. An element between a queue and its reader passes what the queue in front lets out, by the element's [`Pace`].
+#[derive(Clone)]
+pub(crate) struct Pass;
+
+impl Each for Pass {
+    fn fast(&self) -> Fast {
+        Fast::Pass
+    }
+
+    fn packet(&mut self, _: &mut Packet<'_>, _: u64) -> Verdict {
+        Verdict::port(0)
+    }
+}
+
 /// Where an element that makes packets puts them.
 pub trait Emit {
     /// Make a packet of `len` bytes (at most 2,048) with the annotations of `like` for an output; `fill` gets its bytes. The

@@ -1,26 +1,11 @@
 //! Readers of queues that delay packets: DelayUnqueue and LinkUnqueue.
 
-use crate::element::{Each, Element, Fast, Made, Verdict};
+use crate::element::{Element, Made, Pass};
 use crate::link::{BANDWIDTH, LATENCY, Link, RESETS};
 use crate::pace::Pace;
 use crate::spec::Need::Required;
 use crate::spec::{Format, HandlerKind, Kind, Spec, argument, handler, reads};
 use std::sync::Arc;
-use volley_graph::Packet;
-
-/// Passes all packets: the queue in front obeys the delay.
-#[derive(Clone)]
-struct Pass;
-
-impl Each for Pass {
-    fn fast(&self) -> Fast {
-        Fast::Pass
-    }
-
-    fn packet(&mut self, _: &mut Packet<'_>, _: u64) -> Verdict {
-        Verdict::port(0)
-    }
-}
 
 pub(super) const DELAY: Spec = Spec {
     name: "DelayUnqueue",

@@ -3,7 +3,7 @@
 use super::{delay, red};
 use crate::arguments::{Arguments, number};
 use crate::cells::Cells;
-use crate::element::{Each, Element, Fast, Made, Verdict};
+use crate::element::{Each, Element, Made, Pass, Verdict};
 use crate::node::queue::CAPACITY;
 use crate::pace::{Bucket, Pace, from_fixed, to_fixed};
 use crate::spec::Need::{Keyword, Optional, Required, Rest};
@@ -16,20 +16,6 @@ use volley_graph::{Guard, Packet, Rows};
 
 /// Packets of a queue without an argument.
 const USUAL: u64 = 1000;
-
-/// Passes all packets: the queue in front obeys the limit.
-#[derive(Clone)]
-struct Pass;
-
-impl Each for Pass {
-    fn fast(&self) -> Fast {
-        Fast::Pass
-    }
-
-    fn packet(&mut self, _: &mut Packet<'_>, _: u64) -> Verdict {
-        Verdict::port(0)
-    }
-}
 
 const QUEUE_HANDLERS: &[Handler] = &[
     reads("length", 0, "packets in the queue"),

@@ -1,6 +1,7 @@
 //! Everything that a plugin may bring besides features and objects: a source, a stage on an edge of the router, an arc with a feature,
 //! receivers of protocols, a consumer, a node in the place of one of the router, a verb, a task, metrics and a page.
 
+use crate::counting::{Passed, counting};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -9,14 +10,6 @@ use volley_sdk::prelude::*;
 
 /// Packets of a round of the source.
 const MOST: u64 = 32;
-
-counters! {
-    /// What the nodes count.
-    pub enum Passed {
-        /// packets that passed
-        Seen = "seen" (Info),
-    }
-}
 
 nexts! { pub enum ToSink { Sink => "guest-sink" } }
 nexts! { pub enum ToOutput { Output => "interface-output" } }
@@ -33,49 +26,27 @@ struct Shared {
     runs: AtomicU64,
 }
 
-/// A node that counts packets, and the verb by which it sends them.
-macro_rules! passing {
-    ($name:ident, $node:literal, $next:ty, |$self:ident, $v:ident| $send:expr) => {
-        impl Node for $name {
-            const NAME: &'static str = $node;
-            type Next = $next;
-            type Count = Passed;
-            type Trace = PacketTrace;
-
-            #[inline(always)]
-            fn run<I: Isa>(
-                &mut $self,
-                cx: &Cx<'_, Passed>,
-                $v: Vector<'_, I, $next>,
-            ) -> Consumed {
-                cx.count(Passed::Seen, $v.len() as u64);
-                $send
-            }
-        }
-    };
-}
-
 /// The end of the plugin's packets.
 struct Sink;
-passing!(Sink, "guest-sink", NoNext, |self, v| v.free());
+counting!(Sink, "guest-sink", NoNext, |self, v| v.free());
 
 /// Receives a protocol, and is the start of the arc.
 struct Gate(ArcId);
-passing!(Gate, "guest-gate", ToSink, |self, v| {
+counting!(Gate, "guest-gate", ToSink, |self, v| {
     v.send_arc(self.0, Col::RX, ToSink::Sink)
 });
 
 /// A feature of the arc.
 struct Mark;
-passing!(Mark, "guest-mark", NoNext, |self, v| v.next_feature());
+counting!(Mark, "guest-mark", NoNext, |self, v| v.next_feature());
 
 /// Consumes what an interface transmits, as the transmit side of a driver.
 struct Transmit;
-passing!(Transmit, "guest-tx", NoNext, |self, v| v.free());
+counting!(Transmit, "guest-tx", NoNext, |self, v| v.free());
 
 /// Answers no pings, in the place of the router's node.
 struct NoEcho;
-passing!(NoEcho, "ip4-icmp-echo-request", ToDrop, |self, v| v
+counting!(NoEcho, "ip4-icmp-echo-request", ToDrop, |self, v| v
     .send_all(ToDrop::Drop));
 
 /// Makes frames of EtherType 0x88b5, as the receive side of a driver.

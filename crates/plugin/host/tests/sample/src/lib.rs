@@ -1,5 +1,6 @@
 //! A plugin for tests: the name that it is loaded by chooses what it does.
 
+mod counting;
 mod guest;
 mod objects;
 mod ttl;

@@ -16,43 +16,14 @@
 //!
 //! As `wired-other`, it has `wired-lead` only.
 
+use crate::counting::{Passed, counting};
 use crate::objects::version;
 use volley_sdk::prelude::*;
-
-counters! {
-    /// What the nodes count.
-    pub enum Passed {
-        /// packets that passed
-        Seen = "seen" (Info),
-    }
-}
 
 nexts! { pub enum ToDrop { Drop => "error-drop" } }
 nexts! { pub enum ToLoop { Loop => "wired-loop" } }
 nexts! { pub enum FromLoop { Back => "wired-back", End => "end" } }
 nexts! { pub enum ToEnd { End => "end" } }
-
-/// A node that counts packets, and the verb by which it sends them.
-macro_rules! counting {
-    ($name:ident, $node:literal, $next:ty, |$self:ident, $v:ident| $send:expr) => {
-        impl Node for $name {
-            const NAME: &'static str = $node;
-            type Next = $next;
-            type Count = Passed;
-            type Trace = PacketTrace;
-
-            #[inline(always)]
-            fn run<I: Isa>(
-                &mut $self,
-                cx: &Cx<'_, Passed>,
-                $v: Vector<'_, I, $next>,
-            ) -> Consumed {
-                cx.count(Passed::Seen, $v.len() as u64);
-                $send
-            }
-        }
-    };
-}
 
 /// The feature: its only edge leads to the drop node, but is redirected.
 struct Wired;

@@ -4,14 +4,7 @@ mod support;
 
 use serde_json::Value;
 use std::process::Command;
-use support::text;
-
-/// Whether the kernel knows a PMU of the processor, by the list of its devices.
-fn has_pmu() -> bool {
-    let devices = std::fs::read_dir("/sys/bus/event_source/devices").unwrap();
-    let mut names = devices.map(|it| it.unwrap().file_name().into_string().unwrap());
-    names.any(|name| name.starts_with("cpu") || name.starts_with("armv8"))
-}
+use support::{has_pmu, text};
 
 /// `volley bench` with these arguments, and with this search path for other programs.
 fn bench(arguments: &str, path: &str) -> Value {

@@ -5,7 +5,7 @@ mod support;
 
 use serde_json::Value;
 use support::http::Http;
-use support::{Daemon, text};
+use support::{Daemon, has_pmu, text};
 
 const CONFIG: &str = "[engine]\nworkers = 2\n\
     [[interface]]\nname = \"pg0\"\nkind = \"pg\"\n\
@@ -32,13 +32,6 @@ fn open_counters(daemon: &Daemon) -> usize {
     targets
         .filter(|it| it.to_string_lossy().contains("perf_event"))
         .count()
-}
-
-/// Whether the kernel knows a PMU of the processor, by the list of its devices.
-fn has_pmu() -> bool {
-    let devices = std::fs::read_dir("/sys/bus/event_source/devices").unwrap();
-    let mut names = devices.map(|it| it.unwrap().file_name().into_string().unwrap());
-    names.any(|name| name.starts_with("cpu") || name.starts_with("armv8"))
 }
 
 /// The line of a node on a worker.
@@ -161,7 +154,7 @@ fn table(daemon: &Daemon) {
     );
 }
 
-/// The page of metrics has the totals.
+/// The page of metrics has the counted events.
 fn metrics(daemon: &Daemon) {
     let mut http = Http::connect(&daemon.folder.file("s.http.sock"));
     let (status, page) = http.call("GET", "/metrics", b"");

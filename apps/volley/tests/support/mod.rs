@@ -55,6 +55,13 @@ impl Drop for Folder {
     }
 }
 
+/// Whether the kernel knows a PMU of the processor, by the list of its devices.
+pub fn has_pmu() -> bool {
+    let devices = std::fs::read_dir("/sys/bus/event_source/devices").unwrap();
+    let mut names = devices.map(|it| it.unwrap().file_name().into_string().unwrap());
+    names.any(|name| name.starts_with("cpu") || name.starts_with("armv8"))
+}
+
 /// Runs the program to its end; after the time limit it is killed, and the test fails.
 pub fn volley(args: &[&str]) -> Output {
     volley_by(&[], args)

@@ -52,13 +52,22 @@ pub fn count(args: &Args, bench: &mut Bench, costs: &[NodeCost]) -> Result<Count
             nodes: Nodes::new(),
         });
     }
+    let names = simulated_nodes(costs);
+    let mut text = format!(
+        "simulated at {}: two levels of caches, which ignore prefetches, and a branch predictor, because {no_pmu}",
+        simulated::level(&args.isa)
+    );
+    let marks = marks().len();
+    if names.len() > marks {
+        text += &format!(
+            "; {} nodes have no events, because callgrind tells only {marks} apart",
+            names.len() - marks
+        );
+    }
     Ok(Counted {
         source: Some("callgrind"),
-        text: format!(
-            "simulated at {}: two levels of caches, which ignore prefetches, and a branch predictor, because {no_pmu}",
-            simulated::level(&args.isa)
-        ),
-        nodes: callgrind(args, costs)?,
+        text,
+        nodes: callgrind(args, &names)?,
     })
 }
 
@@ -112,13 +121,22 @@ fn add(
     Ok(())
 }
 
-/// Simulate the scenario in other processes.
-fn callgrind(args: &Args, costs: &[NodeCost]) -> Result<Nodes, BenchError> {
+/// The names of the nodes that have had packets.
+fn simulated_nodes(costs: &[NodeCost]) -> Vec<&str> {
     let ran = costs
         .iter()
         .filter(|it| it.kind != CostKind::Loop && it.vectors > 0);
-    let names: Vec<&str> = ran.map(|it| it.name.as_str()).collect();
-    let [few, many] = SIMULATED.map(|packets| run(args, &names, packets));
+    ran.map(|it| it.name.as_str()).collect()
+}
+
+/// The functions by which nodes can be called, as callgrind names them.
+fn marks() -> Vec<&'static str> {
+    (0..).map_while(volley_graph::mark_name).collect()
+}
+
+/// Simulate the scenario in other processes.
+fn callgrind(args: &Args, names: &[&str]) -> Result<Nodes, BenchError> {
+    let [few, many] = SIMULATED.map(|packets| run(args, names, packets));
     let (few, many) = (few?, many?);
     let mut nodes = Nodes::new();
     for (at, name) in names.iter().enumerate() {
@@ -164,10 +182,7 @@ fn run(args: &Args, names: &[&str], packets: u64) -> Result<Vec<Simulated>, Benc
     let wrong = |why: String| BenchError::Wrong(format!("the simulated run: {why}"));
     let report: serde_json::Value =
         serde_json::from_str(&output).map_err(|why| wrong(why.to_string()))?;
-    let marks: Vec<&str> = (0..names.len())
-        .map_while(volley_graph::mark_name)
-        .collect();
-    let events = simulated::callees(&file, &marks);
+    let events = simulated::callees(&file, &marks());
     if events.iter().all(|it| it[0].unwrap_or(0) == 0) {
         let why = "callgrind shows no functions of nodes: use a program whose names of functions are not stripped";
         return Err(wrong(why.into()));

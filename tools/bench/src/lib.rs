@@ -18,6 +18,7 @@ mod rtc;
 mod scaling;
 mod scatter;
 mod scenario;
+mod scratch;
 mod simulated;
 mod slow_path;
 mod tables;
@@ -30,7 +31,7 @@ pub use measure::{measure, measure_with, pin, speedup};
 pub use path_batcher::cycles as path_cycles;
 pub use report::{CostKind, NodeCost, Report, Sample, Spread};
 pub use scenario::{Bench as Setup, Entry, TX};
-pub use verify::scratch;
+pub use scratch::remove_scratch;
 
 use std::process::ExitCode;
 

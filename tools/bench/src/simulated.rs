@@ -1,15 +1,14 @@
 //! callgrind: a processor that is simulated, and the file that it writes.
 
 use super::BenchError;
-use super::process::{file_error, output};
+use super::process::output;
+use super::scratch::Scratch;
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Maximum size of a file of events in bytes.
-const MAX_FILE: u64 = 1 << 30;
+/// The name of the file of events.
+const EVENTS: &str = "events";
 
 /// The names of the events in `show perfmon`.
 pub const NAMES: [&str; 6] = [
@@ -47,47 +46,17 @@ pub fn level(isa: &str) -> &str {
     }
 }
 
-/// A file that is removed when dropped.
-pub struct Scratch(PathBuf);
-
-impl Scratch {
-    /// A name in the folder of temporary files that nothing else has.
-    pub fn new() -> Scratch {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let number = NEXT.fetch_add(1, Relaxed);
-        let name = format!("volley-bench-{}-{number}", std::process::id());
-        Scratch(std::env::temp_dir().join(name))
-    }
-
-    /// The name.
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-
-    /// The contents.
-    pub fn read(&self) -> Result<String, BenchError> {
-        let text = volley_file::read_text(&self.0, MAX_FILE);
-        text.map_err(|why| file_error(&self.0.display().to_string(), &why))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
 /// Run a program in the simulator. Returns its output and the file of events.
 pub fn run(exe: &OsStr, words: &[OsString]) -> Result<(String, String), BenchError> {
-    let file = Scratch::new();
+    let folder = Scratch::new()?;
     let mut valgrind = Command::new("valgrind");
     valgrind.args(["--tool=callgrind", "--quiet"]);
     valgrind.args(["--cache-sim=yes", "--branch-sim=yes"]);
     let mut option = OsString::from("--callgrind-out-file=");
-    option.push(file.path());
+    option.push(folder.file(EVENTS));
     valgrind.arg(option).arg(exe).args(words);
     let output = output(&mut valgrind)?;
-    Ok((output, file.read()?))
+    Ok((output, folder.read(EVENTS)?))
 }
 
 /// The events of the functions themselves for which `is_wanted` returns true, which gets their names.

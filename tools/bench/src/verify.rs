@@ -3,8 +3,9 @@
 
 use super::BenchError;
 use super::scenario::{Bench, L2_DST, TX};
+use super::scratch::Scratch;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use volley_model::Request;
 use volley_pcap::{PcapTraceOff, PcapTraceOn};
 use volley_pg::PgCapture;
@@ -15,7 +16,7 @@ const ROUNDS: usize = 8;
 /// Run a sample through and compare; returns how many packets were received.
 pub fn sample(bench: &mut Bench) -> Result<usize, BenchError> {
     let folder = Scratch::new()?;
-    let (rx, tx) = (folder.0.join("rx.pcap"), folder.0.join("tx.pcap"));
+    let (rx, tx) = (folder.file("rx.pcap"), folder.file("tx.pcap"));
     let capture = PcapTraceOn {
         rx: true,
         tx: false,
@@ -97,29 +98,4 @@ fn compare(bench: &Bench, received: &[Vec<u8>], sent: &[Vec<u8>]) -> Result<(), 
         return Err(BenchError::Wrong(text));
     }
     Ok(())
-}
-
-/// Folder of the captures while they are compared. A process that ends before its destructors run removes it.
-pub fn scratch() -> PathBuf {
-    std::env::temp_dir().join(format!("volley-bench-{}", std::process::id()))
-}
-
-/// A folder that is removed when dropped.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Result<Self, BenchError> {
-        let path = scratch();
-        std::fs::create_dir_all(&path).map_err(|e| BenchError::File {
-            path: path.display().to_string(),
-            why: e.to_string(),
-        })?;
-        Ok(Scratch(path))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }

@@ -52,9 +52,8 @@ pub(crate) fn stop_at_interrupt() -> Result<Arc<AtomicBool>, LabError> {
 /// End this process without its destructors. The processes that it has started, and the shell that restores the clock, see the end of
 /// their input.
 pub(crate) fn end_at_once() -> ! {
-    for folder in [samples::scratch(), volley_bench::scratch()] {
-        // What cannot be removed is in the folder of temporary files.
-        let _ = std::fs::remove_dir_all(folder);
-    }
+    // What cannot be removed is in the folder of temporary files.
+    let _ = std::fs::remove_dir_all(samples::scratch());
+    volley_bench::remove_scratch();
     std::process::exit(INTERRUPTED.into());
 }

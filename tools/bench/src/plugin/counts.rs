@@ -10,7 +10,8 @@ use super::rig::{Case, Passed};
 use crate::BenchError;
 use crate::args::PluginArgs;
 use crate::process::output;
-use crate::simulated::{self, Events, Scratch};
+use crate::scratch::Scratch;
+use crate::simulated::{self, Events};
 use std::ffi::OsStr;
 use std::process::Command;
 
@@ -61,12 +62,15 @@ fn run(
     };
     match way {
         Way::Hardware => {
-            let file = Scratch::new();
+            let folder = Scratch::new()?;
             let mut perf = Command::new("perf");
             perf.args(["stat", "-x,", "-e", &PERF.join(","), "-o"]);
-            perf.arg(file.path()).arg("--").arg(exe).args(words);
+            perf.arg(folder.file("events"))
+                .arg("--")
+                .arg(exe)
+                .args(words);
             let passed = passed(&output(&mut perf)?)?;
-            Ok((passed.packets, perf_events(&file.read()?)))
+            Ok((passed.packets, perf_events(&folder.read("events")?)))
         }
         Way::Callgrind => {
             // The last one of an option counts.

@@ -56,7 +56,7 @@ const USE_CASES: [UseCase; 8] = [
         },
     },
     UseCase {
-        name: "between virtual functions of a machine (v2v)",
+        name: "between virtual network functions of a machine (v2v)",
         quantity: &RATE,
         has: |s| s.scenario == Scenario::V2v && is_plain(s),
     },
@@ -178,7 +178,7 @@ pub fn markdown(run: &Run) -> String {
 }
 
 /// What the table shows.
-pub const NOTE: &str = "Medians with packets of 64 bytes, one way; rates are those on the wire, and R+ is the largest rate that came back. Physical ports are memif ports and those of virtual functions vhost-user ports, where the name of the switch does not state others. A router is listed beside the switches because it forwards the same packets between the same ports.";
+pub const NOTE: &str = "Medians with packets of 64 bytes, one way; rates are those on the wire, and R+ is the largest rate that came back. Physical ports are memif ports and those of virtual network functions vhost-user ports, where the name of the switch does not state others. A router is listed beside the switches because it forwards the same packets between the same ports.";
 
 #[cfg(test)]
 mod tests {

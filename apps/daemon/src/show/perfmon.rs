@@ -30,7 +30,7 @@ pub struct PerfmonReply {
     pub bundle: Option<String>,
     /// What counts its events: `PMU` or `kernel`.
     pub source: Option<String>,
-    /// Whether it runs.
+    /// Whether the bundle runs.
     pub is_running: bool,
     /// Seconds that it has run.
     pub seconds: f64,
@@ -64,7 +64,7 @@ pub struct PerfmonNode {
     pub packets: u64,
     /// Calls during which another program had the processor's counters: they are in no figure but the totals.
     pub uncounted_calls: u64,
-    /// In the order of the bundle.
+    /// Events in the order of the bundle.
     pub events: Vec<PerfmonEvent>,
     /// The quotient of two events.
     pub ratio: Option<f64>,
@@ -88,7 +88,7 @@ pub struct PerfmonEvent {
 /// Bundles.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PerfmonBundlesReply {
-    /// All, or the requested one.
+    /// All bundles, or the requested one.
     pub bundles: Vec<PerfmonBundleRow>,
 }
 

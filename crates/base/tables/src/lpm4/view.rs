@@ -128,13 +128,13 @@ impl LineText {
 }
 
 /// One in each byte of a word.
-const ONES: u64 = 0x0101_0101_0101_0101;
+const ONES: u128 = u128::MAX / 0xff;
 /// The highest bit of each byte of a word.
-const HIGHEST: u64 = 0x80 * ONES;
+const HIGHEST: u128 = 0x80 * ONES;
 
 /// One in each byte in which the byte of `of` is at most that of `limit`.
 #[inline(always)]
-fn up_to(of: u64, limit: u64) -> u64 {
+fn up_to(of: u128, limit: u128) -> u128 {
     // The lower bits decide where the highest bits are equal. No byte takes a bit from the next one, because the highest bit of each
     // minuend is set.
     let lower = (limit | HIGHEST) - (of & !HIGHEST);
@@ -143,16 +143,16 @@ fn up_to(of: u64, limit: u64) -> u64 {
 }
 
 impl Line {
-    /// Counts without branches, because addresses are random. Eight starts are compared in one 64-bit word: compilers put single bytes into
-    /// vector registers one by one.
+    /// Counts without branches, because addresses are random. The starts are compared in one word: compilers put single bytes into vector
+    /// registers one by one, and pairs of words cost moves between registers.
     #[inline(always)]
     fn lookup(&self, dst: u32) -> u32 {
-        let address = u64::from(dst as u8) * ONES;
-        let [first, second] = &self.starts;
+        let [first, second] = self.starts.each_ref().map(|it| it.load(Ordering::Acquire));
+        let all = u128::from(first) | u128::from(second) << 64;
+        let ones = up_to(all, u128::from(dst as u8) * ONES);
         // Each byte has at most 2, and the highest byte of the product is the sum of all bytes.
-        let counts = up_to(first.load(Ordering::Acquire), address)
-            + up_to(second.load(Ordering::Acquire), address);
-        let rank = (counts.wrapping_mul(ONES) >> 56) as usize;
+        let counts = ones as u64 + (ones >> 64) as u64;
+        let rank = (counts.wrapping_mul(ONES as u64) >> 56) as usize;
         self.answers[rank.min(LINE_ANSWERS - 1)].load(Ordering::Acquire)
     }
 
@@ -213,31 +213,13 @@ impl<W: Word> Store<W> {
         self.pool.bytes() + self.chunks.bytes() + self.lines.bytes()
     }
 
-    /// The answer of `dst` in the chunk or line that `raw` names.
-    #[inline(always)]
-    fn in_chunk(&self, raw: u32, dst: u32) -> u32 {
-        if raw & W::LINE != 0 {
-            return self.lines[number::<W>(raw)].lookup(dst);
-        }
-        self.chunks[cell::<W>(raw, dst)].load()
-    }
-
-    #[inline(always)]
-    fn prefetch_in_chunk(&self, raw: u32, dst: u32) {
-        if raw & W::LINE != 0 {
-            prefetch(self.lines.as_ptr().wrapping_add(number::<W>(raw)));
-        } else {
-            prefetch(self.chunks.as_ptr().wrapping_add(cell::<W>(raw, dst)));
-        }
-    }
-
     #[inline(always)]
     fn lookup(&self, entry: u64, dst: u32) -> u32 {
         let raw = at(&self.pool, place(entry, dst));
         if raw & W::FLAG == 0 {
             raw
         } else {
-            self.in_chunk(raw, dst)
+            in_chunk(&self.lines, &self.chunks, raw, dst)
         }
     }
 
@@ -279,16 +261,36 @@ impl<W: Word> Store<W> {
     /// The second step of a strip: the destinations whose answers name chunks or lines.
     #[inline(always)]
     fn lookup_chunks(&self, dst: &[u32], leaf: &mut [u32]) {
+        // Read once: see `lookup_strip`.
+        let (lines, chunks): (&[Line], &[W]) = (&self.lines, &self.chunks);
         for (&d, &leaf) in dst.iter().zip(leaf.iter()) {
             if leaf & W::FLAG != 0 {
-                self.prefetch_in_chunk(leaf, d);
+                prefetch_in_chunk::<W>(lines, chunks, leaf, d);
             }
         }
         for (&d, leaf) in dst.iter().zip(leaf) {
             if *leaf & W::FLAG != 0 {
-                *leaf = self.in_chunk(*leaf, d);
+                *leaf = in_chunk(lines, chunks, *leaf, d);
             }
         }
+    }
+}
+
+/// The answer of `dst` in the chunk or line that `raw` names.
+#[inline(always)]
+fn in_chunk<W: Word>(lines: &[Line], chunks: &[W], raw: u32, dst: u32) -> u32 {
+    if raw & W::LINE != 0 {
+        return lines[number::<W>(raw)].lookup(dst);
+    }
+    chunks[cell::<W>(raw, dst)].load()
+}
+
+#[inline(always)]
+fn prefetch_in_chunk<W: Word>(lines: &[Line], chunks: &[W], raw: u32, dst: u32) {
+    if raw & W::LINE != 0 {
+        prefetch(lines.as_ptr().wrapping_add(number::<W>(raw)));
+    } else {
+        prefetch(chunks.as_ptr().wrapping_add(cell::<W>(raw, dst)));
     }
 }
 
@@ -437,8 +439,9 @@ mod tests {
             for of in 0..=u8::MAX {
                 // The bytes beside are the extremes that could borrow or carry.
                 for beside in [0, u8::MAX] {
-                    let word = u64::from_le_bytes([beside, of, beside, of, of, beside, beside, of]);
-                    let got = up_to(word, u64::from(limit) * ONES).to_le_bytes();
+                    let half = [beside, of, beside, of, of, beside, beside, of];
+                    let word = u128::from_le_bytes(std::array::from_fn(|at| half[at % 8]));
+                    let got = up_to(word, u128::from(limit) * ONES).to_le_bytes();
                     let want = word.to_le_bytes().map(|it| u8::from(it <= limit));
                     assert_eq!(got, want, "{of} {limit}");
                 }

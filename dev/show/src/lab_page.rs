@@ -174,8 +174,9 @@ fn look(home: &Home, chromium: &str, dir: &Path) -> Result<String, String> {
     ))
 }
 
-/// Added to a copy of the page: presses keys, prints, and notes what the page has done in an attribute.
-const PROBE: &str = r#"<script>
+/// Added to a copy of the page: presses keys, prints, and notes what the page has done in an attribute. Its names are
+/// in a block: the page's script may have the same ones.
+const PROBE: &str = r#"<script>{
 const press = (key) => document.dispatchEvent(new KeyboardEvent("keydown", { key }));
 ["n", "n", "n", "p", "t"].forEach(press);
 const at = [...document.querySelectorAll("figure")].indexOf(document.activeElement);
@@ -187,7 +188,7 @@ dispatchEvent(new Event("afterprint"));
 tables.push(open());
 const ground = getComputedStyle(document.body).backgroundColor;
 document.body.setAttribute("data-probe", [at, ...tables, ground].join(";"));
-</script>"#;
+}</script>"#;
 
 /// What the page does with keys, when it is printed, and on dark ground.
 fn use_page(home: &Home, chromium: &str, dir: &Path) -> Result<String, String> {

@@ -133,6 +133,11 @@ impl Task {
             _ => parse(args).map(|args| Task::Bench(Box::new(args))),
         }
     }
+
+    /// Whether callgrind counts events for a point with these arguments.
+    pub fn is_simulated(args: &str) -> bool {
+        matches!(Task::of(args), Ok(Task::Events(_) | Task::PerCycle(_)))
+    }
 }
 
 /// `volley-bench` in this process, and what is measured with it.

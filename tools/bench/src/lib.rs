@@ -31,7 +31,6 @@ pub use measure::{measure, measure_with, pin, speedup};
 pub use path_batcher::cycles as path_cycles;
 pub use report::{CostKind, NodeCost, Report, Sample, Spread};
 pub use scenario::{Bench as Setup, Entry, TX};
-pub use scratch::remove_scratch;
 
 use std::process::ExitCode;
 

@@ -19,12 +19,13 @@ mod traffic;
 pub use error::DemoError;
 
 use check::Expected;
-use router::{HOPS, Lab, Scratch, Speed};
+use router::{HOPS, Lab, Speed};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use table::RouteTable;
 use traffic::{Stream, Traffic};
+use volley_file::Scratch;
 use volley_model::quote;
 use volley_reference::Reference;
 
@@ -72,7 +73,10 @@ macro_rules! say {
 
 /// Run the demo.
 pub fn main(args: Args) -> Result<(), DemoError> {
-    let scratch = Scratch::new()?;
+    let scratch = Scratch::new("volley-demo").map_err(|source| DemoError::Io {
+        path: std::env::temp_dir(),
+        source,
+    })?;
     if args.net {
         let plan = net::Plan {
             only: args.only,

@@ -11,6 +11,7 @@ use volley_daemon::show::{
     ShowErrors, ShowRuntime,
 };
 use volley_daemon::stack::{Stack, StackError};
+use volley_file::Scratch;
 use volley_graph::{Clock, Worker, WorkerThreads};
 use volley_iface::{InterfaceRow, ShowInterfaces};
 use volley_object::Query;
@@ -24,38 +25,6 @@ pub const RX_MAC: [u8; 6] = [0x02, 0xfe, 0, 0, 0, 0];
 const MTU: usize = 1500;
 /// Time limit for limited streams in seconds.
 const LIMIT_S: u64 = 120;
-
-/// A folder that is removed when dropped.
-pub struct Scratch(PathBuf);
-
-impl Scratch {
-    /// A new folder among the system's temporary files.
-    pub fn new() -> Result<Self, DemoError> {
-        let path = std::env::temp_dir().join(format!("volley-demo-{}", std::process::id()));
-        std::fs::create_dir_all(&path).map_err(|source| DemoError::Io {
-            path: path.clone(),
-            source,
-        })?;
-        Ok(Scratch(path))
-    }
-
-    /// The folder.
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-
-    /// A file in it.
-    pub fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // A temporary folder that remains is no failure of the demo.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// Number of the interface of next hop `n`, and of its host in the subnet there.
 fn place(n: u32) -> (u32, u32) {

@@ -1,7 +1,6 @@
 //! The routing tables: given, from the shared data, or synthetic.
 
 use super::DemoError;
-use super::router::Scratch;
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
@@ -9,6 +8,7 @@ use volley_fib::Af;
 use volley_fib::load::{
     ReadOptions, Routes, V4_PREFIXES, V6_PREFIXES, read_routes, synthetic4, synthetic6,
 };
+use volley_file::Scratch;
 
 /// A table as a file, and its routes for the model.
 pub struct RouteTable {

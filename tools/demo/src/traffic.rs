@@ -1,10 +1,11 @@
 //! Packets of the demo: captures, adapted to the router, and uniform streams over the tables' prefixes.
 
 use super::DemoError;
-use super::router::{Lab, RX_MAC, Scratch, quoted};
+use super::router::{Lab, RX_MAC, quoted};
 use super::table::{RouteTable, name, shared};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
+use volley_file::Scratch;
 use volley_pcap::{FileFormat, LinkType, Packet, Writer, WriterOptions, read_packets};
 use volley_reference::has_timestamp;
 use volley_wire::ip4::Ip4Header;

@@ -62,10 +62,10 @@ pub fn measure(
     if !is_installed("valgrind") {
         return Err("valgrind is not installed: no events are counted".to_owned());
     }
-    let folder = samples::make_scratch()?;
+    let folder = samples::scratch()?;
     let (few, many) = (few(args, packets), most(args, packets));
     let run = |packets: u64| {
-        let file = folder.join(format!("callgrind.{packets}"));
+        let file = folder.file(&format!("callgrind.{packets}"));
         let mut command = by_valgrind(&file);
         command
             .arg(program)
@@ -88,8 +88,6 @@ pub fn measure(
         let longer = longer.map_err(|_| "the thread of callgrind panicked".to_owned())??;
         Ok::<_, String>((shorter, longer))
     });
-    // What cannot be removed is in the folder of temporary files.
-    let _ = std::fs::remove_dir_all(&folder);
     let (shorter, longer) = counted?;
     per_packet(&shorter, &longer, many - few)
 }

@@ -1,7 +1,6 @@
 //! Ctrl-C and SIGTERM.
 
 use crate::error::{INTERRUPTED, LabError};
-use crate::samples;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::signal::unix::{SignalKind, signal};
@@ -52,8 +51,6 @@ pub(crate) fn stop_at_interrupt() -> Result<Arc<AtomicBool>, LabError> {
 /// End this process without its destructors. The processes that it has started, and the shell that restores the clock, see the end of
 /// their input.
 pub(crate) fn end_at_once() -> ! {
-    // What cannot be removed is in the folder of temporary files.
-    let _ = std::fs::remove_dir_all(samples::scratch());
-    volley_bench::remove_scratch();
+    volley_file::remove_scratch();
     std::process::exit(INTERRUPTED.into());
 }

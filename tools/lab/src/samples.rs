@@ -2,8 +2,8 @@
 
 use clap::Parser;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use volley_bench::Args;
+use volley_file::Scratch;
 
 pub use crate::level::Length;
 
@@ -35,19 +35,10 @@ pub fn parse(args: &str) -> Result<Args, String> {
     Ok(line.args)
 }
 
-/// Folder for files of a measurement, which removes it.
-pub fn scratch() -> PathBuf {
-    std::env::temp_dir().join(format!("volley-lab-{}", std::process::id()))
-}
-
-/// Make that folder. One that an earlier process of the same number has left is removed, and one that another user has made is not used.
+/// A folder for the files of a measurement.
 ///
 /// # Errors
 /// If the folder cannot be made.
-pub fn make_scratch() -> Result<PathBuf, String> {
-    let path = scratch();
-    // There is none in most cases. If one stays, the next line fails.
-    let _ = std::fs::remove_dir_all(&path);
-    std::fs::create_dir(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    Ok(path)
+pub fn scratch() -> Result<Scratch, String> {
+    Scratch::new("volley-lab").map_err(|e| format!("{}: {e}", std::env::temp_dir().display()))
 }

@@ -7,11 +7,15 @@
 //! - Reading ends at a limit, whatever size the file claims.
 //! - Writing does not follow a symbolic link at the end of the path (`O_NOFOLLOW`); a new file has mode 0600.
 //! - Errors are clauses that follow "FILE: " in a sentence.
+//!
+//! Also makes private folders for the temporary files of a process.
 #![forbid(unsafe_code)]
 
 mod folders;
+mod scratch;
 
 pub use folders::{FileUse, Folders, explained, limited_to, limits};
+pub use scratch::{Scratch, remove_scratch};
 
 use rustix::fs::{FileType, Mode, OFlags};
 use std::fs::File;

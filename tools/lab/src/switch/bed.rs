@@ -14,6 +14,7 @@ use crate::traffic::{Frame, FrameSpec, Latency, Offer, Outcome, PARTS, Ports, Ri
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use volley_file::Scratch;
 
 /// Longest time until the first packet passes.
 const FIRST: Duration = Duration::from_secs(10);
@@ -67,23 +68,8 @@ struct Bed {
     most: BTreeMap<usize, f64>,
     /// Ended when they are dropped: before the folder is removed.
     processes: Vec<Process>,
-    _folder: Folder,
-}
-
-/// A folder for sockets, removed when it is dropped.
-struct Folder(std::path::PathBuf);
-
-impl Folder {
-    fn new() -> Result<Folder, String> {
-        samples::make_scratch().map(Folder)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What is left is empty sockets.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+    /// Sockets.
+    _folder: Scratch,
 }
 
 /// Addresses of the generator's packets: source and destination.
@@ -237,14 +223,14 @@ impl Bed {
             return Err(why);
         }
         let kinds = kinds(spec);
-        let folder = Folder::new()?;
+        let folder = samples::scratch()?;
         let links = kernel::start(&kinds)?;
         let holder = links.as_ref().map_or(0, Process::id);
         let placed = Spec {
             memif_queues: adapter.memif_queues,
             ..spec.clone()
         };
-        let topology = Topology::new(&placed, &folder.0, holder)?;
+        let topology = Topology::new(&placed, folder.path(), holder)?;
         let sizes = sizes(spec);
         let start = || processes(spec, adapter, &topology, &program);
         let (mut rig, mut processes) = match spec.swap {

@@ -1,4 +1,4 @@
-//! The number of sorted bounds that a key exceeds: one step down a search tree.
+//! The number of sorted bounds that a key exceeds: one step down a search tree. The number of bytes up to a limit.
 
 /// Binary search without a branch.
 #[inline(always)]
@@ -12,9 +12,50 @@ pub(crate) fn above_scalar<const N: usize>(bounds: &[i64; N], x: i64) -> usize {
     at
 }
 
+/// The number of bytes of two words that are at most `limit`.
+#[inline(always)]
+pub fn bytes_up_to(words: [u64; 2], limit: u8) -> u32 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        x86::bytes_up_to(words, limit)
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        bytes_up_to_scalar(words, limit)
+    }
+}
+
+/// Compares the bytes of each word at once.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+#[inline(always)]
+fn bytes_up_to_scalar(words: [u64; 2], limit: u8) -> u32 {
+    const ONES: u64 = u64::MAX / 0xff;
+    const HIGHEST: u64 = 0x80 * ONES;
+    let limit = u64::from(limit) * ONES;
+    let up_to = |word: u64| {
+        // The lower bits decide where the highest bits are equal. No byte takes a bit from the next one, because the highest bit of each
+        // minuend is set.
+        let lower = (limit | HIGHEST) - (word & !HIGHEST);
+        ((limit & !word) | (!(limit ^ word) & lower)) & HIGHEST
+    };
+    words.into_iter().map(|word| up_to(word).count_ones()).sum()
+}
+
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod x86 {
     use std::arch::x86_64::*;
+
+    /// One comparison of 16 bytes: each processor of this architecture has vectors of 16 bytes.
+    #[inline(always)]
+    pub(crate) fn bytes_up_to([first, second]: [u64; 2], limit: u8) -> u32 {
+        // SAFETY: every processor of this architecture has SSE2.
+        let equal = unsafe {
+            let bytes = _mm_set_epi64x(second as i64, first as i64);
+            let lower = _mm_min_epu8(bytes, _mm_set1_epi8(limit as i8));
+            _mm_movemask_epi8(_mm_cmpeq_epi8(lower, bytes))
+        };
+        (equal as u32).count_ones()
+    }
 
     /// Four or eight comparisons at once. The population count does not depend on their order, so that no data crosses lanes,
     /// as in the code that a compiler generates.
@@ -46,6 +87,7 @@ pub(crate) mod x86 {
 
 #[cfg(test)]
 mod tests {
+    use super::{bytes_up_to, bytes_up_to_scalar};
     use crate::{Isa, Kernel, Level, call};
 
     struct Above<'a, const N: usize>(&'a [i64; N], i64);
@@ -66,6 +108,24 @@ mod tests {
                 wanted,
                 "{level} {bounds:?} {x}"
             );
+        }
+    }
+
+    #[test]
+    fn every_pair_of_byte_and_limit_is_compared() {
+        for limit in 0..=u8::MAX {
+            for of in 0..=u8::MAX {
+                // The bytes beside are the extremes that could borrow or carry.
+                for beside in [0, u8::MAX] {
+                    let first = [beside, of, beside, of, of, beside, beside, of];
+                    let second = [of, beside, beside, beside, of, of, beside, beside];
+                    let bytes = first.iter().chain(&second);
+                    let wanted = bytes.filter(|&&byte| byte <= limit).count() as u32;
+                    let words = [u64::from_le_bytes(first), u64::from_le_bytes(second)];
+                    assert_eq!(bytes_up_to(words, limit), wanted, "{of} {limit}");
+                    assert_eq!(bytes_up_to_scalar(words, limit), wanted, "{of} {limit}");
+                }
+            }
         }
     }
 

@@ -16,7 +16,7 @@
 
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use volley_simd::prefetch;
+use volley_simd::{bytes_up_to, prefetch};
 
 use super::root::{Entries, Root};
 use crate::pages::{Pages, Zeroed};
@@ -127,32 +127,12 @@ impl LineText {
     }
 }
 
-/// One in each byte of a word.
-const ONES: u128 = u128::MAX / 0xff;
-/// The highest bit of each byte of a word.
-const HIGHEST: u128 = 0x80 * ONES;
-
-/// One in each byte in which the byte of `of` is at most that of `limit`.
-#[inline(always)]
-fn up_to(of: u128, limit: u128) -> u128 {
-    // The lower bits decide where the highest bits are equal. No byte takes a bit from the next one, because the highest bit of each
-    // minuend is set.
-    let lower = (limit | HIGHEST) - (of & !HIGHEST);
-    let at_most = (limit & !of) | (!(limit ^ of) & lower);
-    (at_most & HIGHEST) >> 7
-}
-
 impl Line {
-    /// Counts without branches, because addresses are random. The starts are compared in one word: compilers put single bytes into vector
-    /// registers one by one, and pairs of words cost moves between registers.
+    /// Counts without branches, because addresses are random.
     #[inline(always)]
     fn lookup(&self, dst: u32) -> u32 {
-        let [first, second] = self.starts.each_ref().map(|it| it.load(Ordering::Acquire));
-        let all = u128::from(first) | u128::from(second) << 64;
-        let ones = up_to(all, u128::from(dst as u8) * ONES);
-        // Each byte has at most 2, and the highest byte of the product is the sum of all bytes.
-        let counts = ones as u64 + (ones >> 64) as u64;
-        let rank = (counts.wrapping_mul(ONES as u64) >> 56) as usize;
+        let starts = self.starts.each_ref().map(|it| it.load(Ordering::Acquire));
+        let rank = bytes_up_to(starts, dst as u8) as usize;
         self.answers[rank.min(LINE_ANSWERS - 1)].load(Ordering::Acquire)
     }
 
@@ -424,27 +404,6 @@ impl Lpm4View {
             match &self.leaves {
                 Leaves::Narrow(s) => s.lookup_strip(root, dst, leaf),
                 Leaves::Wide(s) => s.lookup_strip(root, dst, leaf),
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_pair_of_bytes_is_compared() {
-        for limit in 0..=u8::MAX {
-            for of in 0..=u8::MAX {
-                // The bytes beside are the extremes that could borrow or carry.
-                for beside in [0, u8::MAX] {
-                    let half = [beside, of, beside, of, of, beside, beside, of];
-                    let word = u128::from_le_bytes(std::array::from_fn(|at| half[at % 8]));
-                    let got = up_to(word, u128::from(limit) * ONES).to_le_bytes();
-                    let want = word.to_le_bytes().map(|it| u8::from(it <= limit));
-                    assert_eq!(got, want, "{of} {limit}");
-                }
             }
         }
     }

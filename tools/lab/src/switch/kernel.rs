@@ -30,3 +30,19 @@ fn pair(n: usize) -> String {
         "ip link add sw{n} index {index} type veth peer name lab{n}\nip link set lab{n} up\nip link set sw{n} up\n"
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_chain_has_its_veth_pairs() {
+        // Only root may make a network namespace without one for users.
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("SKIP: not root");
+            return;
+        }
+        let mut pairs = start(&[Kind::Veth; 14]).unwrap().unwrap();
+        pairs.check().unwrap();
+    }
+}

@@ -164,9 +164,9 @@ impl Link {
     }
 }
 
-/// Number of the interface of the kernel on the side of the switch, for a link.
+/// Number of the interface of the kernel on the side of the switch, for a link. The kernel numbers the other sides from 2 on.
 pub fn index(link: usize) -> u32 {
-    10 + link as u32
+    1000 + link as u32
 }
 
 /// First letter of the names of the ports of the switch.

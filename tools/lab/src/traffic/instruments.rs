@@ -208,11 +208,12 @@ impl Instruments {
             no_buffers: sent.no_buffers.load(Ordering::Relaxed),
             largest_vector: sent.largest.load(Ordering::Relaxed),
             polls,
-            returned: self.has_sink.then(|| self.returned(packets, us)),
+            returned: self.has_sink.then(|| self.returned(packets, seconds, us)),
         }
     }
 
-    fn returned(&self, sent: u64, us: f64) -> Return {
+    /// What has come back of `sent` packets, which took `seconds` to send.
+    fn returned(&self, sent: u64, seconds: f64, us: f64) -> Return {
         let received = &self.received;
         let own = self.progress().1;
         let is_ours = own > 0 || sent == 0;
@@ -236,10 +237,16 @@ impl Instruments {
             duplicates: of(&received.duplicates),
             reordered: of(&received.reordered),
             others: received.others.load(Ordering::Relaxed),
-            pps: per_second(packets, span as f64 * us / 1e6),
+            pps: rate(packets, seconds, span as f64 * us / 1e6),
             latency: latency.map(|l| Latency::of(&l)),
         }
     }
+}
+
+/// The rate of packets that came back, by the seconds in which packets were sent and received. When a switch stops within a trial, the
+/// time after its last packet counts too.
+fn rate(packets: u64, sent: f64, received: f64) -> f64 {
+    per_second(packets, sent.max(received))
 }
 
 fn per_second(packets: u64, seconds: f64) -> f64 {
@@ -270,4 +277,20 @@ fn delay_line(stack: &Stack, delay: Duration, interface: IfIdx) -> Result<(), Gr
     engine.borrow_mut().add_stage("lab-delay", make)?;
     engine.borrow_mut().reserve_frames(lab_delay::MOST + 2)?;
     ReceiveFeature::new(engine, "lab-delay", &["lab-sink"])?.set(interface, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_that_stops_has_the_rate_of_the_whole_trial() {
+        let full = rate(1_000_001, 1.0, 1.001);
+        assert!((full / 1e6 - 0.999).abs() < 1e-3, "{full}");
+        // A burst of 33 packets in 2 us, and nothing more in the trial of 0.5 s.
+        assert!((rate(33, 0.5, 2e-6) - 64.0).abs() < 1e-9);
+        // A sink without a generator knows the time of its packets only.
+        assert!((rate(101, 0.0, 2.0) - 50.0).abs() < 1e-9);
+        assert_eq!((rate(1, 1.0, 0.0), rate(0, 0.0, 0.0)), (0.0, 0.0));
+    }
 }

@@ -187,10 +187,16 @@ impl<'a> Parser<'a> {
                 }
             }
         }
-        let ends = [Kind::Semicolon, Kind::CloseBody, Kind::BarBar, Kind::End];
-        // A declaration may end without a semicolon in front of the next statement only if that begins with a keyword.
-        let next = self.peek();
-        if ends.contains(&next.kind) || (next.kind == Kind::Word && KEYWORDS.contains(&next.text)) {
+        // Semicolons are optional: a statement also ends in front of what begins the next one.
+        let ends = [
+            Kind::Semicolon,
+            Kind::CloseBody,
+            Kind::BarBar,
+            Kind::End,
+            Kind::Word,
+            Kind::OpenBody,
+        ];
+        if ends.contains(&self.peek().kind) {
             return Ok(chain);
         }
         Err(self.unexpected("-> and an element, or ;"))

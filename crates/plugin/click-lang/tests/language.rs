@@ -158,8 +158,8 @@ fn faults_are_sentences_with_a_place() {
             "t:1:8: output is known in compound elements only: name an element",
         ),
         (
-            "a :: Src {",
-            "t:1:10: '{' is not expected here: write -> and an element, or ;",
+            "a :: Src | b",
+            "t:1:10: '|' is not expected here: write -> and an element, or ;",
         ),
         (
             "connectiontunnel a -> b",
@@ -194,6 +194,15 @@ fn faults_are_sentences_with_a_place() {
         let shown = shown(text);
         assert!(shown.starts_with(expected), "{text}: {shown}");
     }
+}
+
+#[test]
+fn semicolons_are_optional() {
+    let with = "a :: Src; elementclass W { input -> output; }; w :: W; a -> w; w [0] -> Discard; Idle -> d :: Discard;";
+    let without = "a :: Src elementclass W { input -> output } w :: W\na -> w w [0] -> Discard Idle -> d :: Discard";
+    assert_eq!(shown(with), shown(without));
+    let chain = "a :: Src\nb :: Discard\na -> { input -> Counter -> output } -> b";
+    assert!(shown(chain).contains(":: Counter()"), "{}", shown(chain));
 }
 
 #[test]

@@ -24,16 +24,16 @@ end
 -- The fast path. Everything that is not forwarded at once goes to the slow path, over a bounded queue.
 function vector(v)
   local mine = v:to_me()
-  local ip = v:ethertype(0x0800, mine)
-  local valid, invalid = v:check_ip4(ip)
+  local valid, invalid = v:check_ip4(mine)
   local hit = v:lookup(routes, valid)
-  v:apply(hit)
-  if v:send(hit) then
+  if v:forward(hit) then
     return
   end
-  v:drop(v:minus(v:all(), mine), "not-for-us")
+  local left = v:minus(v:all(), hit)
+  v:drop(v:minus(left, mine), "not-for-us")
   v:drop(invalid, "invalid")
-  v:slow(v:either(v:ethertype(0x0806), v:minus(v:minus(ip, invalid), hit)))
+  local ip = v:ethertype(0x0800, v:minus(v:minus(mine, hit), invalid))
+  v:slow(v:either(v:ethertype(0x0806, left), ip))
   v:drop(v:rest(), "unsupported")
 end
 

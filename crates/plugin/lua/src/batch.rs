@@ -290,14 +290,14 @@ impl Batch {
         self.has_sent = true;
         let bits = self.sets.bits(set)?;
         let is_all = bits == self.sets.bits(ALL)?;
-        if !is_layer3 && masks::is_first(&bits, n) {
+        // A complete route names an interface.
+        let is_ready = interface.is_some() || masks::minus(&bits, &self.complete) == NO_BITS;
+        if !is_layer3 && is_ready && masks::is_first(&bits, n) {
             if let Some(interface) = interface {
                 outputs.fill(interface);
             }
-            if !outputs.contains(&NO_INTERFACE) {
-                verdicts.fill(Verdict::Send);
-                return Ok(is_all);
-            }
+            verdicts.fill(Verdict::Send);
+            return Ok(is_all);
         }
         self.sets.get(set)?.each(|row| {
             if let Some(interface) = interface {

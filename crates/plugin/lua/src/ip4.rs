@@ -12,24 +12,28 @@ use volley_sdk::lend::LentPackets;
 use volley_sdk::prelude::*;
 use volley_sdk::tables::lpm4::Lpm4View;
 use volley_sdk::wire::ip4::Ip4Header;
-use volley_sdk::wire::{Header, checksum};
+use volley_sdk::wire::{Header, checksum, ethertype};
 
 impl Batch {
     /// Check IPv4 packets as ip4-input does. Returns sets of those that may be forwarded, cut to their total length, and of those that
-    /// are invalid. Packets with options and with a TTL of 0 or 1 are in neither.
+    /// are invalid. Packets with options and with a TTL of 0 or 1 are in neither, and neither are frames with another EtherType.
     pub(crate) fn check_ip4(&mut self, set: u32) -> Result<(u32, u32), Fault> {
-        self.parse(set)?;
-        let good = self.sets.select(set, self.parsed.good())?;
-        let bad = self.sets.select(set, self.parsed.bad())?;
-        let padded = masks::and(self.parsed.padded(), &self.sets.bits(good)?);
+        let mut ip = self.parse(set)?;
+        let packets = lent(&mut self.packets)?;
+        let n = packets.len();
+        if !self.is_layer3 {
+            let typed = self.parsed.with_type(self.level, n, ethertype::IP4);
+            ip = masks::and(&ip, &typed);
+        }
+        let good = masks::and(&ip, self.parsed.good());
+        let padded = masks::and(self.parsed.padded(), &good);
         if padded != NO_BITS {
-            let packets = lent(&mut self.packets)?;
-            let n = packets.len();
             for row in masks::rows(&padded) {
                 packets.packet(row).truncate(self.parsed.end(row, n));
             }
         }
-        Ok((good, bad))
+        let bad = masks::and(&ip, self.parsed.bad());
+        Ok((self.sets.put(set, &good)?, self.sets.put(set, &bad)?))
     }
 
     /// Look up the destinations of IPv4 packets. Returns the set of those whose route is complete and whose length the interface of
@@ -91,6 +95,13 @@ impl Batch {
         };
         kernel::call(self.level, apply);
         Ok(())
+    }
+
+    /// Apply the routes of a lookup, and send the packets on the interfaces of their routes. Returns whether these are all packets of
+    /// the script.
+    pub(crate) fn forward(&mut self, set: u32) -> Result<bool, Fault> {
+        self.apply(set)?;
+        self.send(set, None)
     }
 
     /// Undo [`Batch::apply`] for the packets that are not sent, on the arc of IPv4 packets: the nodes behind expect the position at

@@ -289,15 +289,13 @@ fn glance(
 /// Set the EtherTypes of frames.
 #[inline(always)]
 fn types_of((frames, lens): (&[[[u32; 16]; 4]], &[[u32; 16]]), types: &mut [[u32; 16]]) {
-    let strips = frames.len();
-    let (lens, types) = (&lens[..strips], &mut types[..strips]);
-    for strip in 0..strips {
-        let ([.., kind], lens) = (&frames[strip], &lens[strip]);
-        let types = &mut types[strip];
-        for row in 0..16 {
+    for ((frame, lens), types) in frames.iter().zip(lens).zip(types) {
+        let [.., kind] = frame;
+        // A strip at once: compilers make vectors of one row of many strips from the same loop over rows.
+        *types = std::array::from_fn(|row| {
             let is_short = u32::from((lens[row] as i32) < ETHERNET as i32);
-            types[row] = kind[row] >> 16 | is_short.wrapping_neg();
-        }
+            kind[row] >> 16 | is_short.wrapping_neg()
+        });
     }
 }
 

@@ -242,6 +242,9 @@ fn verdicts<M: UserDataMethods<Batch>>(methods: &mut M) {
         let interface = name.map(|name| index(lua, &name)).transpose()?;
         this.send(mask, interface).map_err(raise)
     });
+    methods.add_method_mut("forward", |_, this, mask: Option<u32>| {
+        this.forward(mask.unwrap_or(BATCH)).map_err(raise)
+    });
     methods.add_method_mut("drop", |_, this, arguments: Leading<String>| {
         let (mask, name) = split(arguments);
         let name = name.ok_or_else(|| Error::runtime("name the reason of the drop"))?;

@@ -207,6 +207,8 @@ fn operations_see_headers_as_the_script_has_changed_them() {
            all(v, (v:check_ip4()), n)
            v:set_byte(12, 0x86, 1)
            all(v, v:ethertype(0x0800), n - 1)
+           good, bad = v:check_ip4()
+           all(v, good, n - 1) all(v, bad, 0)
            v:set_byte(12, 8, 1)
            all(v, v:ethertype(0x0800), n)
            all(v, v:to_me(), n)

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use volley_fib::{Address, Fib, IfInfo};
 use volley_graph::buf::BufError;
 use volley_graph::{Clock, Domain, Engine, GraphError, Level, Processes, Settings, Worker};
-use volley_iface::{Change, Interface, Interfaces, Publishers, Registry};
+use volley_iface::{Change, Gateways, Interface, Interfaces, Publishers, Registry};
 use volley_model::{Applied, Family, Handler, ModelError, ObjectKind, Owners, Request};
 use volley_object::{
     Answer, Asked, DefinitionError, FieldError, Object, ObjectKey, Query, Run, Running, Stream,
@@ -191,6 +191,7 @@ impl Stack {
         neighbors.listen(warn_of_neighbor);
         let pg = volley_pg::register(&mut registry)?;
         seed(&registry, &pg, settings);
+        registry.provide(gateways(&fib));
         let (pcap, click) = captures(&mut registry)?;
         let memif = drivers(&mut registry, settings)?;
         follow_interfaces(&registry.interfaces, &fib);
@@ -533,6 +534,12 @@ fn follow_interfaces(interfaces: &Rc<RefCell<Interfaces>>, fib: &Rc<RefCell<Fib>
             Change::Deleted(i) => fib.borrow_mut().remove_interface(i.index.0),
         };
     });
+}
+
+/// The gateways that the default routes name.
+fn gateways(fib: &Rc<RefCell<Fib>>) -> Gateways {
+    let fib = fib.clone();
+    Gateways::new(move |interface| fib.borrow().gateway(interface.0))
 }
 
 /// Adds addresses and tables to the rows of `show interfaces`.

@@ -205,3 +205,35 @@ fn reloads_under_traffic_lose_no_packet() {
     );
     daemon.stop("TERM");
 }
+
+/// The ARP request for the gateway has the addresses of the interface and of the next hop of its default route.
+#[test]
+fn the_name_of_an_interface_means_its_addresses() {
+    let config = "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\nmac = \"02:00:00:00:00:11\"\n";
+    let mut daemon = Daemon::start(config, &[]);
+    daemon.ok("set interface ip address pg0 192.0.2.2/24");
+    daemon.ok("set interface state pg0 up");
+    daemon.ok("ip route add 0.0.0.0/0 via 192.0.2.254");
+    let graph = daemon.folder.file("t.click");
+    // Semicolons may be left out.
+    let text = "define($DEV pg0, $GW $DEV:gw)\n\
+        FromDevice($DEV) -> c :: Classifier(12/0806 20/0001, 12/0806 20/0002, -)\n\
+        -> ARPResponder($DEV) -> q :: Queue -> ToDevice($DEV)\n\
+        c[2] -> Strip(14) -> CheckIPHeader -> ip :: IPClassifier(icmp echo-reply and dst host $DEV)\n\
+        -> ping :: ICMPPingSource($DEV, 198.51.100.1, LIMIT 1) -> SetIPAddress($GW) -> arpq :: ARPQuerier($DEV) -> q\n\
+        c[1] -> [1] arpq\n\
+        arpq[1] -> t :: Tee -> q\n\
+        t[1] -> ToDump(out.pcap)\n";
+    std::fs::write(&graph, text).unwrap();
+    daemon.ok(&format!("set click graph {}", graph.display()));
+    let mut wanted = vec![0xff; 6];
+    wanted.extend([2, 0, 0, 0, 0, 0x11, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1]);
+    wanted.extend([2, 0, 0, 0, 0, 0x11, 192, 0, 2, 2, 0, 0, 0, 0, 0, 0]);
+    wanted.extend([192, 0, 2, 254]);
+    let file = daemon.folder.file("out.pcap");
+    daemon.wait_for("the ARP request", |_| {
+        let bytes = std::fs::read(&file).unwrap_or_default();
+        bytes.windows(wanted.len()).any(|it| it == wanted)
+    });
+    daemon.stop("TERM");
+}

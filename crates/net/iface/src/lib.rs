@@ -50,7 +50,7 @@ pub use offload::{Fault, Payload, complete_checksum as finish_checksum};
 pub use queue_assignment::QueueMover;
 pub use queue_migration::{QueueMigration, QueueTarget, WorkerQueue, WorkerQueues};
 pub use receive::{ReceiveFeature, is_consumed};
-pub use registry::{InterfaceNotes, Publishers, Registry, register};
+pub use registry::{Gateways, InterfaceNotes, Publishers, Registry, register};
 pub use rx_queue_owner::RxQueueOwner;
 pub use show::{Counter, InterfaceRate, InterfaceRow, InterfacesReply, NamedValue, ShowInterfaces};
 pub use show_queues::{

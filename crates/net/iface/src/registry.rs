@@ -8,9 +8,10 @@ use crate::{IfIdx, IfTable, InterfaceHandler, Interfaces};
 use std::any::{Any, TypeId};
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::net::Ipv4Addr;
 use std::rc::Rc;
 use volley_graph::{Engine, GraphError, Node, Processes};
-use volley_model::{Applied, Handler, ModelError, Owners, Request};
+use volley_model::{Applied, Handler, IfAddress, ModelError, Owners, Request};
 use volley_object::{DefinitionError, Object, ObjectKey, Query, Run, Stream, Verb};
 
 type Note = Box<dyn Fn(&mut InterfaceRow)>;
@@ -26,10 +27,36 @@ impl InterfaceNotes {
         self.0.borrow_mut().push(Box::new(note));
     }
 
+    /// The addresses of an interface, in the order they were added, and behind them the automatic ones.
+    pub fn addresses(&self, interface: IfIdx) -> Vec<IfAddress> {
+        let mut row = InterfaceRow {
+            index: interface.0,
+            ..InterfaceRow::default()
+        };
+        self.add(std::slice::from_mut(&mut row));
+        [row.addresses, row.automatic].concat()
+    }
+
     pub(crate) fn add(&self, rows: &mut [InterfaceRow]) {
         for row in rows {
             self.0.borrow().iter().for_each(|note| note(row));
         }
+    }
+}
+
+/// The gateways of interfaces: the next hops of the default routes of IPv4 that leave by them.
+#[derive(Clone)]
+pub struct Gateways(Rc<dyn Fn(IfIdx) -> Option<Ipv4Addr>>);
+
+impl Gateways {
+    /// Gateways by a function.
+    pub fn new(of: impl Fn(IfIdx) -> Option<Ipv4Addr> + 'static) -> Self {
+        Gateways(Rc::new(of))
+    }
+
+    /// The gateway of an interface.
+    pub fn of(&self, interface: IfIdx) -> Option<Ipv4Addr> {
+        (self.0)(interface)
     }
 }
 

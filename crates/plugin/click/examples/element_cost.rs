@@ -260,6 +260,7 @@ fn bench(name: &str, text: String, level: Level) -> Result<Bench, String> {
     let interface = |name: &str| Err(format!("there is no interface {name}"));
     let environment = Environment {
         interface: &interface,
+        addresses: &|_| None,
         domain: &domain,
         folder: Path::new("/"),
         vector_size: SIZE,

@@ -93,7 +93,8 @@ impl Arguments {
         let named = match argument.kind {
             Kind::Address => self.names.address_of(text),
             Kind::Prefix => self.names.prefix_of(text),
-            Kind::Ethernet | Kind::Device => self.names.mac_of(text),
+            Kind::Ethernet => self.names.mac_of(text),
+            Kind::Device => self.names.mac_of_station(text),
             Kind::Words => Some(self.names.spread(text, Wanted::Address)),
             _ => None,
         };
@@ -334,7 +335,10 @@ pub(crate) fn prefix(text: &str) -> Option<(u32, u8)> {
     let Some((address, len)) = text.split_once('/') else {
         return Some((text.parse::<Ipv4Addr>().ok()?.to_bits(), 32));
     };
-    let address = address.parse::<Ipv4Addr>().ok()?.to_bits();
+    // `10/8`: bytes that are left out are 0.
+    let missing = 3_usize.saturating_sub(address.matches('.').count());
+    let whole = format!("{address}{}", ".0".repeat(missing));
+    let address = whole.parse::<Ipv4Addr>().ok()?.to_bits();
     if let Ok(len) = len.parse::<u8>() {
         return (len <= 32).then_some((address, len));
     }

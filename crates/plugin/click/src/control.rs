@@ -6,13 +6,15 @@ use crate::live::{ChangeError, Live};
 use crate::model::{
     ClickGraph, ClickReload, ClickReply, ClickWrite, ElementRow, HandlerValue, ShowClick,
 };
+use crate::names::Station;
 use crate::node::click_input::{ClickInput, Entrances};
 use std::cell::RefCell;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use volley_click_lang::Source;
 use volley_graph::{Engine, GraphError, Node};
-use volley_iface::{IfIdx, Interfaces, ReceiveFeature, Registry};
+use volley_iface::{Gateways, IfIdx, InterfaceNotes, Interfaces, ReceiveFeature, Registry};
 use volley_model::{Applied, ModelError};
 use volley_tables::Publisher;
 
@@ -29,6 +31,9 @@ struct Control {
     path: Option<PathBuf>,
     /// The interfaces whose frames enter the graph.
     taken: Vec<u32>,
+    /// The addresses of interfaces.
+    notes: InterfaceNotes,
+    gateways: Gateways,
 }
 
 /// The daemon's handle of this crate: the daemon calls [`Click::drain`] often, and once more at the end.
@@ -59,6 +64,8 @@ impl Click {
             live: Live::new(&domain),
             path: None,
             taken: Vec::new(),
+            notes: registry.interface_notes.clone(),
+            gateways: registry.provided()?,
         })));
         click.own(registry);
         Ok(click)
@@ -176,8 +183,20 @@ impl Control {
                 format!("there is no interface {name}{hint}")
             })
         };
+        let addresses = |name: &str| {
+            let all = self.interfaces.borrow();
+            let found = all.iter().find(|it| it.name == name)?;
+            let own = self.notes.addresses(found.index).into_iter();
+            let mut v4 = own.filter_map(|it| match it.addr() {
+                IpAddr::V4(address) => Some((address.to_bits(), it.len())),
+                IpAddr::V6(_) => None,
+            });
+            let gateway = self.gateways.of(found.index).map(Ipv4Addr::to_bits);
+            Some(Station::interface(found.mac, v4.next(), gateway))
+        };
         let environment = Environment {
             interface: &interface,
+            addresses: &addresses,
             domain: &domain,
             folder: path.parent().unwrap_or(Path::new("/")),
             vector_size,

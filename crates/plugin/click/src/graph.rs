@@ -8,7 +8,7 @@ use crate::element::Queues;
 use crate::elements;
 use crate::live::Live;
 use crate::member::{Device, Member};
-use crate::names::{Names, Wanted};
+use crate::names::{Names, Station, Wanted};
 use crate::spec::Context;
 use crate::watch;
 use std::path::Path;
@@ -23,6 +23,8 @@ const QUEUES: &str = "queues";
 pub struct Environment<'a> {
     /// The index of an interface.
     pub interface: &'a dyn Fn(&str) -> Result<u32, String>,
+    /// The addresses of an interface with this name.
+    pub addresses: &'a dyn Fn(&str) -> Option<Station>,
     /// The domain of tables that elements read.
     pub domain: &'a Arc<Domain>,
     /// The folder of the configuration.
@@ -66,7 +68,8 @@ pub fn build(
 ) -> Result<Graph, ClickError> {
     let names = elements::names();
     let network = flatten(source, &parse(source)?, &names)?;
-    let known = Names::of(&network).map_err(|(at, why)| source.error(at, why))?;
+    let known =
+        Names::of(&network, environment.addresses).map_err(|(at, why)| source.error(at, why))?;
     // Names may mean other addresses than in the graph that runs.
     let spread = |text: &String| known.spread(text, Wanted::Both);
     let elements = network.elements.iter();

@@ -1,5 +1,5 @@
-//! Names that a configuration gives to addresses (AddressInfo) and to patterns of rewriters (IPRewriterPatterns). Other elements use
-//! them in their arguments.
+//! Names that a configuration gives to addresses (AddressInfo) and to patterns of rewriters (IPRewriterPatterns), and the names of
+//! interfaces, which mean their addresses. Other elements use them in their arguments.
 
 use crate::arguments::{ethernet, mask, plain_words, prefix};
 use std::collections::BTreeMap;
@@ -14,16 +14,20 @@ pub(crate) const PATTERNS: &str = "IPRewriterPatterns";
 
 /// What a name means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Station {
+pub struct Station {
     address: Option<u32>,
     network: Option<(u32, u8)>,
     mac: Option<[u8; 6]>,
+    /// The next hop of the default route.
+    gateway: Option<u32>,
 }
 
 /// The names of a configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     stations: BTreeMap<String, Station>,
+    /// Interfaces that no station has the name of.
+    interfaces: BTreeMap<String, Station>,
     patterns: BTreeMap<String, String>,
 }
 
@@ -45,6 +49,20 @@ fn mac(bytes: [u8; 6]) -> String {
 }
 
 impl Station {
+    /// An interface with this MAC address, IPv4 address and length of its prefix, and gateway.
+    pub(crate) fn interface(
+        mac: [u8; 6],
+        address: Option<(u32, u8)>,
+        gateway: Option<u32>,
+    ) -> Station {
+        Station {
+            address: address.map(|(address, _)| address),
+            network: address.map(|(address, len)| (address & mask(len), len)),
+            mac: Some(mac),
+            gateway,
+        }
+    }
+
     fn learn(&mut self, word: &str) -> bool {
         if let Some(found) = ethernet(word) {
             self.mac = Some(found);
@@ -79,8 +97,11 @@ impl Station {
 }
 
 impl Names {
-    /// Those of a configuration. An error is one sentence, with the place of its element.
-    pub(crate) fn of(network: &Network) -> Result<Names, (usize, String)> {
+    /// Those of a configuration; `interface` gives the addresses of an interface. An error is one sentence, with the place of its element.
+    pub(crate) fn of(
+        network: &Network,
+        interface: &dyn Fn(&str) -> Option<Station>,
+    ) -> Result<Names, (usize, String)> {
         let mut names = Names::default();
         for element in &network.elements {
             for text in &element.arguments {
@@ -92,7 +113,24 @@ impl Names {
                 done.map_err(|why| (element.at, why))?;
             }
         }
+        let texts = network.elements.iter().flat_map(|it| &it.arguments);
+        for word in texts.flat_map(|text| words(text)) {
+            let name = word
+                .rsplit_once(':')
+                .map_or(word.as_str(), |(name, _)| name);
+            if !names.stations.contains_key(name)
+                && let Some(station) = interface(name)
+            {
+                names.interfaces.insert(name.to_owned(), station);
+            }
+        }
         Ok(names)
+    }
+
+    /// The meaning of a name, which may be that of an interface.
+    fn station(&self, name: &str) -> Option<&Station> {
+        let of_interface = || self.interfaces.get(name);
+        self.stations.get(name).or_else(of_interface)
     }
 
     fn add_station(&mut self, text: &str) -> Result<(), String> {
@@ -133,31 +171,40 @@ impl Names {
     /// The value of a word with a suffix: `gate:ip`, `gate:net`, `gate:eth`.
     fn with_suffix(&self, word: &str) -> Option<String> {
         let (name, suffix) = word.rsplit_once(':')?;
-        let station = self.stations.get(name)?;
+        let station = self.station(name)?;
         match suffix {
             "ip" | "addr" | "ip4" => station.address.map(ip),
             "net" | "ipnet" | "ip4net" => station.prefix(),
             "eth" | "ether" => station.mac.map(mac),
+            "gw" => station.gateway.map(ip),
             _ => None,
         }
     }
 
     /// The MAC address of a word: a name with one, or `name:eth`.
     pub(crate) fn mac_of(&self, word: &str) -> Option<String> {
-        let of_name = || self.stations.get(word)?.mac.map(mac);
+        let of_name = || self.station(word)?.mac.map(mac);
         self.with_suffix(word).or_else(of_name)
+    }
+
+    /// The MAC address of a word that is not the name of an interface.
+    pub(crate) fn mac_of_station(&self, word: &str) -> Option<String> {
+        match self.interfaces.contains_key(word) {
+            true => None,
+            false => self.mac_of(word),
+        }
     }
 
     /// The address of a word.
     pub(crate) fn address_of(&self, word: &str) -> Option<String> {
-        let of_name = || self.stations.get(word)?.address.map(ip);
+        let of_name = || self.station(word)?.address.map(ip);
         self.with_suffix(word).or_else(of_name)
     }
 
     /// The prefix of a word.
     pub(crate) fn prefix_of(&self, word: &str) -> Option<String> {
         let of_name = || {
-            let station = self.stations.get(word)?;
+            let station = self.station(word)?;
             station.prefix().or_else(|| station.address.map(ip))
         };
         self.with_suffix(word).or_else(of_name)
@@ -165,7 +212,7 @@ impl Names {
 
     /// A text of several words with the values of its names. A text without names stays as it is.
     pub(crate) fn spread(&self, text: &str, wanted: Wanted) -> String {
-        if self.stations.is_empty() && self.patterns.is_empty() {
+        if self.stations.is_empty() && self.interfaces.is_empty() && self.patterns.is_empty() {
             return text.to_owned();
         }
         let all = words(text);
@@ -178,7 +225,12 @@ impl Names {
                 "net" => self.prefix_of(word),
                 _ => None,
             };
-            let station = || self.stations.get(word)?.text(wanted);
+            // An interface may have the name of a word of an expression.
+            let is_address = wanted == Wanted::Both || ["host", "src", "dst"].contains(&before);
+            let station = || match is_address {
+                true => self.station(word)?.text(wanted),
+                false => self.stations.get(word)?.text(wanted),
+            };
             let value = value.or_else(|| self.with_suffix(word)).or_else(station);
             is_changed |= value.is_some();
             made.push(value.unwrap_or_else(|| word.clone()));
@@ -226,6 +278,37 @@ mod tests {
         assert_eq!(names.mac_of("next").unwrap(), "02:00:0a:11:22:1f");
         assert_eq!(names.mac_of("outside"), None);
         assert_eq!(names.address_of("outside:ip").unwrap(), "192.0.2.5");
+    }
+
+    #[test]
+    fn interfaces_mean_their_addresses_where_an_address_is() {
+        let mut names = names();
+        let eth0 = Station::interface(
+            [2, 0, 0, 0, 0, 1],
+            Some((0xc000_0209, 24)),
+            Some(0xc000_0201),
+        );
+        names.interfaces.insert("eth0".to_owned(), eth0);
+        let udp = Station::interface([2, 0, 0, 0, 0, 2], None, None);
+        names.interfaces.insert("udp".to_owned(), udp);
+        let spread = |text| names.spread(text, Wanted::Address);
+        assert_eq!(
+            spread("src host eth0 and udp"),
+            "src host 192.0.2.9 and udp"
+        );
+        assert_eq!(
+            spread("eth0:net eth0:eth"),
+            "192.0.2.0/24 02:00:00:00:00:01"
+        );
+        assert_eq!(
+            names.spread("eth0", Wanted::Both),
+            "192.0.2.9 02:00:00:00:00:01"
+        );
+        assert_eq!(names.address_of("eth0").unwrap(), "192.0.2.9");
+        assert_eq!(names.mac_of("eth0").unwrap(), "02:00:00:00:00:01");
+        assert_eq!(names.mac_of_station("eth0"), None);
+        assert_eq!(names.address_of("eth0:gw").unwrap(), "192.0.2.1");
+        assert_eq!(names.address_of("udp"), None);
     }
 
     #[test]

@@ -100,6 +100,13 @@ filtered("filter-ttl", "allow ip ttl < 10", lambda p: p[IP].ttl < 10)
 filtered("filter-frag", "allow ip frag", lambda p: p[IP].frag > 0 or p[IP].flags & 1)
 filtered("filter-syn", "allow tcp opt syn && src or dst port 1000-1001", lambda p: TCP in p)
 filtered("filter-icmp", "allow icmp type echo", lambda p: ICMP in p)
+filtered("filter-icmp-name", "allow icmp echo, deny icmp echo-reply", lambda p: ICMP in p)
+filtered("filter-again", "allow dst tcp port 22 or www, allow src port 5 or 1000", lambda p: TCP in p or UDP in p and p[UDP].sport == 1000)
+filtered("filter-other", "allow port != 80", lambda p: UDP in p)
+filtered("filter-bytes", "allow ip[8] < 10 or ip[6:2] & 0x1fff", lambda p: p[IP].ttl < 10 or p[IP].frag > 0)
+filtered("filter-if", "allow tcp ? ttl > 5 : 10.9.0.1", lambda p: p[IP].ttl > 5 if p[IP].proto == 6 else p[IP].src == "10.9.0.1")
+filtered("filter-window", "allow tcp win & 0x2000 == 0x2000", lambda p: TCP in p and p[TCP].window & 0x2000)
+filtered("filter-ect", "allow ect", lambda p: p[IP].tos & 3)
 
 # Switches, colours, copies.
 many = [eth(udp(n)) for n in range(8)]

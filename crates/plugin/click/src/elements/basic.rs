@@ -255,6 +255,28 @@ const INFORMATION: Spec = Spec {
 pub(super) const SPECS: &[Spec] = &[
     PLAIN,
     Spec {
+        name: "ClickyInfo",
+        arguments: &[argument(
+            Rest,
+            "STYLES",
+            Kind::Words,
+            "accepted and ignored",
+        )],
+        text: "Accepted and ignored: how a display draws the graph.",
+        ..INFORMATION
+    },
+    Spec {
+        name: "AlignmentInfo",
+        arguments: &[argument(
+            Rest,
+            "PLACES",
+            Kind::Words,
+            "accepted and ignored",
+        )],
+        text: "Accepted and ignored: elements read headers at any place.",
+        ..INFORMATION
+    },
+    Spec {
         name: "PushNull",
         modes: "h/h",
         text: "Passes all packets, by push.",

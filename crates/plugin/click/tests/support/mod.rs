@@ -56,6 +56,7 @@ impl Bench {
         let interface = |name: &str| Err(format!("there is no interface {name}"));
         let environment = Environment {
             interface: &interface,
+            addresses: &|_| None,
             domain: &self.domain,
             folder: &self.folder,
             vector_size: self.engine.settings().vector_size,

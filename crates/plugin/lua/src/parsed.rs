@@ -316,18 +316,17 @@ fn mark_foreign(
     mac: Option<(u32, u32)>,
     marks: &mut [[u32; 16]],
 ) {
-    let strips = frames.len();
-    let (lens, marks) = (&lens[..strips], &mut marks[..strips]);
     let Some((high, low)) = mac else {
         marks.fill([1; 16]);
         return;
     };
-    for strip in 0..strips {
-        let [first, second, ..] = &frames[strip];
-        for row in 0..16 {
+    for ((frame, lens), marks) in frames.iter().zip(lens).zip(marks) {
+        let [first, second, ..] = frame;
+        // A strip at once: see `types_of`.
+        *marks = std::array::from_fn(|row| {
             // The words of frames that are shorter than a MAC address are undefined.
-            let is_short = u32::from((lens[strip][row] as i32) < MAC as i32);
-            marks[strip][row] = (first[row] ^ high) | (second[row] >> 16 ^ low) | is_short;
-        }
+            let is_short = u32::from((lens[row] as i32) < MAC as i32);
+            (first[row] ^ high) | (second[row] >> 16 ^ low) | is_short
+        });
     }
 }

@@ -191,8 +191,7 @@ impl Stack {
         neighbors.listen(warn_of_neighbor);
         let pg = volley_pg::register(&mut registry)?;
         seed(&registry, &pg, settings);
-        registry.provide(gateways(&fib));
-        let (pcap, click) = captures(&mut registry)?;
+        let (pcap, click) = captures(&mut registry, &fib)?;
         let memif = drivers(&mut registry, settings)?;
         follow_interfaces(&registry.interfaces, &fib);
         crate::notice::register(&mut registry)?;
@@ -424,9 +423,11 @@ impl Stack {
 /// Registers captures, and graphs that read and write capture files.
 fn captures(
     registry: &mut Registry,
+    fib: &Rc<RefCell<Fib>>,
 ) -> Result<(volley_pcap::Pcap, volley_click::Click), GraphError> {
     let pcap = volley_pcap::register(registry)?;
     pcap.listen(report);
+    registry.provide(gateways(fib));
     Ok((pcap, volley_click::Click::register(registry)?))
 }
 

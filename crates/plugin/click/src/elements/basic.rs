@@ -258,7 +258,7 @@ pub(super) const SPECS: &[Spec] = &[
         name: "ClickyInfo",
         arguments: &[argument(
             Rest,
-            "STYLES",
+            "SETTINGS",
             Kind::Words,
             "accepted and ignored",
         )],

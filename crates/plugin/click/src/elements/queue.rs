@@ -280,6 +280,9 @@ impl Each for Splitter {
     }
 }
 
+/// Tickets of an input of StrideSched at most.
+const MOST_TICKETS: u64 = 65_535;
+
 pub(super) const SPECS: &[Spec] = &[
     red::SPEC,
     QUEUE,
@@ -330,13 +333,16 @@ pub(super) const SPECS: &[Spec] = &[
             Rest,
             "TICKETS",
             Kind::Words,
-            "tickets of each input, 1 to 65535",
+            "tickets of each input; more than 65535 count as 65535",
         )],
         text: "Lets one reader take packets of several queues, in proportion to their tickets.",
         make: |arguments, context| {
             let ticket = |text: &String| {
-                let ticket = number(text).filter(|it| (1..=65_535).contains(it));
-                ticket.ok_or_else(|| format!("'{text}' is no number of tickets: give 1 to 65535"))
+                let ticket = number(text).filter(|it| *it > 0);
+                let ticket = ticket.map(|it| it.min(MOST_TICKETS));
+                ticket.ok_or_else(|| {
+                    format!("'{text}' is no number of tickets: give 1 to {MOST_TICKETS}")
+                })
             };
             let tickets: Result<Vec<u64>, String> = arguments.rest().iter().map(ticket).collect();
             let tickets = tickets?;

@@ -18,7 +18,7 @@ const ROUTES: f64 = 4.0;
 /// Repetitions are made again when another program used the core; so many of them, on average.
 const AGAIN: f64 = 1.3;
 /// Seconds until callgrind has started the benchmark.
-const CALLGRIND: f64 = 5.0;
+const CALLGRIND: f64 = 3.0;
 /// Packets per second under callgrind.
 const SIMULATED: f64 = 25_000.0;
 /// So many times longer, it takes callgrind to load a table.

@@ -191,7 +191,7 @@ impl Stack {
         neighbors.listen(warn_of_neighbor);
         let pg = volley_pg::register(&mut registry)?;
         seed(&registry, &pg, settings);
-        let (pcap, click) = captures(&mut registry, &fib)?;
+        let (pcap, click) = captures(&mut registry)?;
         let memif = drivers(&mut registry, settings)?;
         follow_interfaces(&registry.interfaces, &fib);
         crate::notice::register(&mut registry)?;
@@ -423,11 +423,9 @@ impl Stack {
 /// Registers captures, and graphs that read and write capture files.
 fn captures(
     registry: &mut Registry,
-    fib: &Rc<RefCell<Fib>>,
 ) -> Result<(volley_pcap::Pcap, volley_click::Click), GraphError> {
     let pcap = volley_pcap::register(registry)?;
     pcap.listen(report);
-    registry.provide(gateways(fib));
     Ok((pcap, volley_click::Click::register(registry)?))
 }
 
@@ -506,9 +504,10 @@ fn plugins(registry: &mut Registry) -> Result<volley_plugin_host::Plugins, Defin
     Ok(plugins)
 }
 
-/// Registers the features of the list.
+/// Registers the features of the list, which use the FIB and the gateways that it knows.
 fn features(registry: &mut Registry, fib: &Rc<RefCell<Fib>>) -> Result<(), GraphError> {
     registry.provide(fib.clone());
+    registry.provide(gateways(fib));
     crate::features::register(registry)
 }
 

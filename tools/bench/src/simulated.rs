@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::process::Command;
 
 /// The name of the file of events.
-const EVENTS: &str = "events";
+pub const EVENTS: &str = "events";
 
 /// The names of the events in `show perfmon`.
 pub const NAMES: [&str; 6] = [

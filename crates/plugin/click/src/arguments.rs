@@ -94,7 +94,7 @@ impl Arguments {
             Kind::Address => self.names.address_of(text),
             Kind::Prefix => self.names.prefix_of(text),
             Kind::Ethernet => self.names.mac_of(text),
-            Kind::Device => self.names.mac_of_station(text),
+            Kind::Device => self.names.mac_of_address_info(text),
             Kind::Words => Some(self.names.spread(text, Wanted::Address)),
             _ => None,
         };

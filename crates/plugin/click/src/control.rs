@@ -6,7 +6,7 @@ use crate::live::{ChangeError, Live};
 use crate::model::{
     ClickGraph, ClickReload, ClickReply, ClickWrite, ElementRow, HandlerValue, ShowClick,
 };
-use crate::names::Station;
+use crate::names::NamedAddresses;
 use crate::node::click_input::{ClickInput, Entrances};
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr};
@@ -192,7 +192,7 @@ impl Control {
                 IpAddr::V6(_) => None,
             });
             let gateway = self.gateways.of(found.index).map(Ipv4Addr::to_bits);
-            Some(Station::interface(found.mac, v4.next(), gateway))
+            Some(NamedAddresses::interface(found.mac, v4.next(), gateway))
         };
         let environment = Environment {
             interface: &interface,

@@ -8,7 +8,7 @@ use crate::element::Queues;
 use crate::elements;
 use crate::live::Live;
 use crate::member::{Device, Member};
-use crate::names::{Names, Station, Wanted};
+use crate::names::{NamedAddresses, Names, Wanted};
 use crate::spec::Context;
 use crate::watch;
 use std::path::Path;
@@ -24,7 +24,7 @@ pub struct Environment<'a> {
     /// The index of an interface.
     pub interface: &'a dyn Fn(&str) -> Result<u32, String>,
     /// The addresses of an interface with this name.
-    pub addresses: &'a dyn Fn(&str) -> Option<Station>,
+    pub addresses: &'a dyn Fn(&str) -> Option<NamedAddresses>,
     /// The domain of tables that elements read.
     pub domain: &'a Arc<Domain>,
     /// The folder of the configuration.

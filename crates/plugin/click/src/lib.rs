@@ -45,7 +45,7 @@ pub use live::{ChangeError, Live};
 pub use model::{
     ClickGraph, ClickReload, ClickReply, ClickWrite, ElementRow, HandlerValue, ShowClick, classes,
 };
-pub use names::{Names, Station};
+pub use names::{NamedAddresses, Names};
 pub use pace::{Bucket, Front, Pace};
 pub use print::Style;
 pub use spec::{Argument, Context, Format, Handler, HandlerKind, Kind, Need, Spec};

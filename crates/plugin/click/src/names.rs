@@ -12,9 +12,9 @@ pub(crate) const ADDRESSES: &str = "AddressInfo";
 /// The class that names patterns.
 pub(crate) const PATTERNS: &str = "IPRewriterPatterns";
 
-/// What a name means.
+/// The addresses that a name means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Station {
+pub struct NamedAddresses {
     address: Option<u32>,
     network: Option<(u32, u8)>,
     mac: Option<[u8; 6]>,
@@ -25,9 +25,9 @@ pub struct Station {
 /// The names of a configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    stations: BTreeMap<String, Station>,
+    stations: BTreeMap<String, NamedAddresses>,
     /// Interfaces that no station has the name of.
-    interfaces: BTreeMap<String, Station>,
+    interfaces: BTreeMap<String, NamedAddresses>,
     patterns: BTreeMap<String, String>,
 }
 
@@ -48,14 +48,14 @@ fn mac(bytes: [u8; 6]) -> String {
     MacAddr(bytes).to_string()
 }
 
-impl Station {
+impl NamedAddresses {
     /// An interface with this MAC address, IPv4 address and length of its prefix, and gateway.
     pub(crate) fn interface(
         mac: [u8; 6],
         address: Option<(u32, u8)>,
         gateway: Option<u32>,
-    ) -> Station {
-        Station {
+    ) -> NamedAddresses {
+        NamedAddresses {
             address: address.map(|(address, _)| address),
             network: address.map(|(address, len)| (address & mask(len), len)),
             mac: Some(mac),
@@ -100,7 +100,7 @@ impl Names {
     /// Those of a configuration; `interface` gives the addresses of an interface. An error is one sentence, with the place of its element.
     pub(crate) fn of(
         network: &Network,
-        interface: &dyn Fn(&str) -> Option<Station>,
+        interface: &dyn Fn(&str) -> Option<NamedAddresses>,
     ) -> Result<Names, (usize, String)> {
         let mut names = Names::default();
         for element in &network.elements {
@@ -128,7 +128,7 @@ impl Names {
     }
 
     /// The meaning of a name, which may be that of an interface.
-    fn station(&self, name: &str) -> Option<&Station> {
+    fn station(&self, name: &str) -> Option<&NamedAddresses> {
         let of_interface = || self.interfaces.get(name);
         self.stations.get(name).or_else(of_interface)
     }
@@ -188,7 +188,7 @@ impl Names {
     }
 
     /// The MAC address of a word that is not the name of an interface.
-    pub(crate) fn mac_of_station(&self, word: &str) -> Option<String> {
+    pub(crate) fn mac_of_address_info(&self, word: &str) -> Option<String> {
         match self.interfaces.contains_key(word) {
             true => None,
             false => self.mac_of(word),
@@ -283,13 +283,13 @@ mod tests {
     #[test]
     fn interfaces_mean_their_addresses_where_an_address_is() {
         let mut names = names();
-        let eth0 = Station::interface(
+        let eth0 = NamedAddresses::interface(
             [2, 0, 0, 0, 0, 1],
             Some((0xc000_0209, 24)),
             Some(0xc000_0201),
         );
         names.interfaces.insert("eth0".to_owned(), eth0);
-        let udp = Station::interface([2, 0, 0, 0, 0, 2], None, None);
+        let udp = NamedAddresses::interface([2, 0, 0, 0, 0, 2], None, None);
         names.interfaces.insert("udp".to_owned(), udp);
         let spread = |text| names.spread(text, Wanted::Address);
         assert_eq!(
@@ -306,7 +306,7 @@ mod tests {
         );
         assert_eq!(names.address_of("eth0").unwrap(), "192.0.2.9");
         assert_eq!(names.mac_of("eth0").unwrap(), "02:00:00:00:00:01");
-        assert_eq!(names.mac_of_station("eth0"), None);
+        assert_eq!(names.mac_of_address_info("eth0"), None);
         assert_eq!(names.address_of("eth0:gw").unwrap(), "192.0.2.1");
         assert_eq!(names.address_of("udp"), None);
     }

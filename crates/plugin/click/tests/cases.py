@@ -106,7 +106,8 @@ filtered("filter-other", "allow port != 80", lambda p: UDP in p)
 filtered("filter-bytes", "allow ip[8] < 10 or ip[6:2] & 0x1fff", lambda p: p[IP].ttl < 10 or p[IP].frag > 0)
 filtered("filter-if", "allow tcp ? ttl > 5 : 10.9.0.1", lambda p: p[IP].ttl > 5 if p[IP].proto == 6 else p[IP].src == "10.9.0.1")
 filtered("filter-window", "allow tcp win & 0x2000 == 0x2000", lambda p: TCP in p and p[TCP].window & 0x2000)
-filtered("filter-ect", "allow ect", lambda p: p[IP].tos & 3)
+marked = [eth(udp(tos=4 + bits)) for bits in range(4)]
+case("filter-ecn", chain("MarkIPHeader(14) -> IPFilter(allow ect && not ce)"), marked, marked[1:3])
 
 # Switches, colours, copies.
 many = [eth(udp(n)) for n in range(8)]

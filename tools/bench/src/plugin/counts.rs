@@ -65,12 +65,15 @@ fn run(
             let folder = Scratch::new()?;
             let mut perf = Command::new("perf");
             perf.args(["stat", "-x,", "-e", &PERF.join(","), "-o"]);
-            perf.arg(folder.file("events"))
+            perf.arg(folder.file(simulated::EVENTS))
                 .arg("--")
                 .arg(exe)
                 .args(words);
             let passed = passed(&output(&mut perf)?)?;
-            Ok((passed.packets, perf_events(&folder.read("events")?)))
+            Ok((
+                passed.packets,
+                perf_events(&folder.read(simulated::EVENTS)?),
+            ))
         }
         Way::Callgrind => {
             // The last one of an option counts.

@@ -4,6 +4,7 @@
 
 mod batch;
 mod convert;
+mod gateway;
 mod listing;
 mod load;
 mod own;

@@ -1,7 +1,7 @@
 //! Replies to `show ip fib`, `show ip neighbors`, `show ip tables` and `show ip route-counters`.
 
-use crate::path::{PathTarget, RouteSource};
-use std::net::{IpAddr, Ipv4Addr};
+use crate::path::RouteSource;
+use std::net::IpAddr;
 use volley_model::ModelError;
 
 use super::listing::Listing;
@@ -17,37 +17,6 @@ impl Fib {
     /// Reply to `show ip fib`.
     pub fn routes_shown(&self, asked: &ShowFib) -> Result<FibReply, ModelError> {
         Ok(self.whole(self.route_list(asked)?))
-    }
-
-    /// The next hop of the default route of IPv4 that leaves by an interface.
-    pub fn gateway(&self, iface: u32) -> Option<Ipv4Addr> {
-        let name = &self.interface(iface)?.name;
-        let asked = ShowFib {
-            family: Af::V4,
-            table: Some(self.interface_table(iface, Af::V4)),
-            prefix: volley_model::Prefix::masked(Ipv4Addr::UNSPECIFIED.into(), 0).ok(),
-            address: None,
-            summary: false,
-            limit: Some(1),
-        };
-        let reply = self.routes_shown(&asked).ok()?;
-        let is_here = |next: IpAddr, interface: &Option<String>| match interface {
-            Some(interface) => interface == name,
-            None => self
-                .addresses(iface)
-                .iter()
-                .any(|it| it.subnet().contains(next)),
-        };
-        let routes = reply.tables.iter().flat_map(|table| &table.routes);
-        let mut paths = routes.flat_map(|route| &route.paths);
-        paths.find_map(|path| match &path.target {
-            PathTarget::Via {
-                addr: next @ IpAddr::V4(gateway),
-                interface,
-                ..
-            } if is_here(*next, interface) => Some(*gateway),
-            _ => None,
-        })
     }
 
     /// A list that is read in one step.

@@ -243,7 +243,7 @@ const INFORMATION: Spec = Spec {
     modes: "h/h",
     arguments: &[argument(
         Rest,
-        "SHARES",
+        "SETTINGS",
         Kind::Words,
         "accepted and ignored",
     )],
@@ -256,23 +256,11 @@ pub(super) const SPECS: &[Spec] = &[
     PLAIN,
     Spec {
         name: "ClickyInfo",
-        arguments: &[argument(
-            Rest,
-            "SETTINGS",
-            Kind::Words,
-            "accepted and ignored",
-        )],
         text: "Accepted and ignored: how a display draws the graph.",
         ..INFORMATION
     },
     Spec {
         name: "AlignmentInfo",
-        arguments: &[argument(
-            Rest,
-            "PLACES",
-            Kind::Words,
-            "accepted and ignored",
-        )],
         text: "Accepted and ignored: elements read headers at any place.",
         ..INFORMATION
     },

@@ -281,7 +281,7 @@ impl Each for Splitter {
 }
 
 /// Tickets of an input of StrideSched at most.
-const MOST_TICKETS: u64 = 65_535;
+const MOST_TICKETS: u64 = u16::MAX as u64;
 
 pub(super) const SPECS: &[Spec] = &[
     red::SPEC,
@@ -333,7 +333,7 @@ pub(super) const SPECS: &[Spec] = &[
             Rest,
             "TICKETS",
             Kind::Words,
-            "tickets of each input; more than 65535 count as 65535",
+            "tickets of each input, from 1; numbers of more than 16 bits count as the largest of 16 bits",
         )],
         text: "Lets one reader take packets of several queues, in proportion to their tickets.",
         make: |arguments, context| {

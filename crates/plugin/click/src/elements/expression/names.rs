@@ -14,7 +14,7 @@ pub(super) const PROTOCOLS: [(&str, u8); 7] = [
 ];
 
 /// Ports.
-pub(super) const PORTS: [(&str, u16); 37] = [
+pub(super) const PORTS: [(&str, u16); 35] = [
     ("echo", 7),
     ("discard", 9),
     ("daytime", 13),
@@ -50,8 +50,6 @@ pub(super) const PORTS: [(&str, u16); 37] = [
     ("route", 520),
     ("imaps", 993),
     ("pop3s", 995),
-    ("sip", 5060),
-    ("vxlan", 4789),
 ];
 
 /// Types of ICMP.

@@ -15,11 +15,13 @@ pub const ADAPTER: Adapter = Adapter {
     ..linux::ROUTER
 };
 
-/// Both daemons with their files in a folder of the measurement that belongs to their user. The switch forwards when the kernel has
-/// the route.
+/// Both daemons with their files in a folder that belongs to their user. The folder of the measurement is private, so their group gets
+/// the right to pass it. The switch forwards when the kernel has the route.
 const START: &str = r#"
 mkdir "$dir"
 chown frr:frr "$dir"
+chgrp frr "$dir/.."
+chmod g+x "$dir/.."
 echo 'ip route 20.0.0.0/8 192.0.2.2' > "$dir/staticd.conf"
 : > "$dir/zebra.conf"
 daemon() {

@@ -234,6 +234,9 @@ pub struct Args {
     /// For a run under callgrind: nodes that are called by functions of their own, in this order.
     #[arg(long, hide = true, requires = "callgrind", value_delimiter = ',')]
     pub mark: Vec<String>,
+    /// Percent of time that each node takes in addition, to check comparisons of runs.
+    #[arg(long, hide = true, conflicts_with_all = ["counters", "callgrind", "workers"])]
+    pub burn: Option<f64>,
     /// Processor core to run on (default: the last; several workers use the cores from the first on).
     #[arg(long)]
     pub core: Option<usize>,

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod burn;
 mod counted;
 mod counters;
 mod error;

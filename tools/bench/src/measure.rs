@@ -4,7 +4,7 @@ use super::args::{Args, Scenario, Style};
 use super::pace;
 use super::report::{CostKind, NodeCost, Report, Sample, Spread, print_json};
 use super::scenario::Bench;
-use super::{BenchError, counters, scaling, verify};
+use super::{BenchError, burn, counters, scaling, verify};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use volley_daemon::stack::StackError;
@@ -172,6 +172,9 @@ fn ready_with(
         let marked = engine.borrow_mut().mark_nodes(0, &args.mark);
         marked.map_err(StackError::from)?;
         bench.settle();
+    }
+    if let Some(percent) = args.burn {
+        burn::begin(&mut bench, percent)?;
     }
     bench.enable(true)?;
     Ok((bench, verified))

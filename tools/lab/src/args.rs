@@ -83,6 +83,9 @@ pub enum Command {
         /// Library of the tutorial's plugin (default: libip_in_ip.so beside this program).
         #[arg(long)]
         plugin: Option<PathBuf>,
+        /// Percent of time that nodes take in addition where the benchmark is measured, to check `compare`.
+        #[arg(long, hide = true)]
+        burn: Option<f64>,
         /// Folder of the run; it must not have a run yet.
         #[arg(long, default_value = "lab-run")]
         out: PathBuf,

@@ -40,7 +40,7 @@ pub use error::LabError;
 
 use args::{Command, PointArgs};
 use interrupt::{end_at_once, on_interrupt, stop_at_interrupt};
-use meter::Meter;
+use meter::{Meter, Options};
 use run::Run;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -68,10 +68,12 @@ fn perform(command: Command) -> Result<(), LabError> {
             figures,
             extent,
             plugin,
+            burn,
             out,
         } => {
             let plugin = plugin.map(|file| existing(&file)).transpose()?;
-            measure(Run::create(&out, &figures, extent.level(), plugin)?)
+            let options = Options { plugin, burn };
+            measure(Run::create(&out, &figures, extent.level(), options)?)
         }
         Command::Plan { figures, extent } => {
             figure::known(&figures)?;
@@ -154,7 +156,7 @@ fn self_test(json: bool) -> Result<(), LabError> {
 /// Measure what is missing. The first Ctrl-C or SIGTERM ends the run after the present point, the second one ends the process.
 fn measure(mut run: Run) -> Result<(), LabError> {
     let stop = stop_at_interrupt()?;
-    let mut bench = meter::Bench::new(run.plan.plugin.clone(), run.plan.level);
+    let mut bench = meter::Bench::new(run.plan.options.clone(), run.plan.level);
     let measured = run.measure(&mut bench, &stop);
     // Switches end before the report is written.
     drop(bench);

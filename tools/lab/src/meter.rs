@@ -9,6 +9,7 @@ use crate::switch::{self, Beds, Spec};
 use crate::traffic::Offer;
 use crate::{clock, events, latency, plugin, wake};
 use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -140,6 +141,17 @@ impl Task {
     }
 }
 
+/// How the points of a run are measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Options {
+    /// File of the tutorial's plugin; none to look for it.
+    #[serde(default)]
+    pub plugin: Option<PathBuf>,
+    /// Percent of time that nodes take in addition where the benchmark is measured, to check comparisons of runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burn: Option<f64>,
+}
+
 /// `volley-bench` in this process, and what is measured with it.
 #[derive(Default)]
 pub struct Bench {
@@ -147,16 +159,15 @@ pub struct Bench {
     counted: BTreeMap<String, Result<Samples, String>>,
     /// Switches that still run.
     beds: Beds,
-    /// File of the tutorial's plugin; none to look for it.
-    plugin: Option<PathBuf>,
+    options: Options,
 }
 
 impl Bench {
-    /// For a run of this extent, with the file of the tutorial's plugin; none to look for it.
-    pub fn new(plugin: Option<PathBuf>, level: Level) -> Bench {
+    /// For a run of this extent with these options.
+    pub fn new(options: Options, level: Level) -> Bench {
         Bench {
             beds: Beds::of(level),
-            plugin,
+            options,
             ..Bench::default()
         }
     }
@@ -226,7 +237,10 @@ impl Meter for Bench {
             self.beds.close();
         }
         match task {
-            Task::Bench(args) => bench(*args, length),
+            Task::Bench(args) => {
+                let burn = self.options.burn;
+                bench(Args { burn, ..*args }, length)
+            }
             Task::Loop(style, args) => in_style(style, *args, length),
             Task::Clock(mhz, args) => at_clock(mhz, *args, length),
             Task::Events(args) => self.events(&args, length),
@@ -234,7 +248,9 @@ impl Meter for Bench {
             Task::Switch(spec) => self.beds.measure(&spec, length),
             Task::Generator => generator(length),
             Task::Wake(pps) => on_thread(move || wake::measure(pps, length)),
-            Task::Plugin(scenario) => plugin::measure(self.plugin.as_deref(), &scenario, length),
+            Task::Plugin(scenario) => {
+                plugin::measure(self.options.plugin.as_deref(), &scenario, length)
+            }
             Task::Cores(allocation, args) => {
                 on_thread(move || allocation::measure(allocation, *args, length))
             }

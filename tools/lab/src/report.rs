@@ -564,7 +564,13 @@ mod tests {
     #[test]
     fn peers_that_were_skipped_are_those_of_the_run() {
         let dir = tempfile::tempdir().unwrap();
-        let mut run = Run::create(dir.path(), &["vpp-9".to_owned()], Level::Quick, None).unwrap();
+        let mut run = Run::create(
+            dir.path(),
+            &["vpp-9".to_owned()],
+            Level::Quick,
+            Options::default(),
+        )
+        .unwrap();
         run.plan.skipped = Some(vec![("A switch".to_owned(), "no program x".to_owned())]);
         let text = "| skipped peer | reason |\n|---|---|\n| A switch | no program x |\n";
         assert_eq!(peers(&run), text);
@@ -573,7 +579,13 @@ mod tests {
     #[test]
     fn a_figure_without_points_is_reported_as_such() {
         let dir = tempfile::tempdir().unwrap();
-        let run = Run::create(dir.path(), &["vpp-9".to_owned()], Level::Quick, None).unwrap();
+        let run = Run::create(
+            dir.path(),
+            &["vpp-9".to_owned()],
+            Level::Quick,
+            Options::default(),
+        )
+        .unwrap();
         write(&run).unwrap();
         let page = std::fs::read_to_string(dir.path().join("report.html")).unwrap();
         assert!(page.contains("No point of this figure was measured."));

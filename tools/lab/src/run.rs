@@ -7,7 +7,7 @@ use crate::environment::Environment;
 use crate::error::LabError;
 use crate::figure::{self, FIGURES, Figure, Point};
 use crate::level::{self, Level};
-use crate::meter::{self, Meter, Samples};
+use crate::meter::{self, Meter, Options, Samples};
 use crate::plan::{Estimates, Progress};
 use crate::switch::can_make_namespaces;
 use serde::{Deserialize, Serialize};
@@ -33,9 +33,9 @@ pub struct Plan {
     /// Extent of the run.
     #[serde(alias = "quick", deserialize_with = "level::read")]
     pub level: Level,
-    /// File of the tutorial's plugin; none to look for it.
-    #[serde(default)]
-    pub plugin: Option<PathBuf>,
+    /// How its points are measured.
+    #[serde(flatten)]
+    pub options: Options,
     /// Machine and code.
     pub environment: Environment,
     /// Peers that the run does not have, with the reasons; none in runs of earlier versions.
@@ -126,7 +126,7 @@ impl Run {
         dir: &Path,
         names: &[String],
         level: Level,
-        plugin: Option<PathBuf>,
+        options: Options,
     ) -> Result<Run, LabError> {
         let mut figures: Vec<String> = Vec::new();
         for name in names {
@@ -140,7 +140,7 @@ impl Run {
         let plan = Plan {
             figures,
             level,
-            plugin,
+            options,
             environment: Environment::now(),
             skipped: Some(figure::skipped_peers()),
             namespaces: Some(can_make_namespaces()),
@@ -480,7 +480,7 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn measured(dir: &Path, slower: f64) -> Run {
-        let mut run = Run::create(dir, &[], Level::Quick, None).unwrap();
+        let mut run = Run::create(dir, &[], Level::Quick, Options::default()).unwrap();
         let synthetic = Synthetic {
             slower,
             ..Synthetic::default()
@@ -492,7 +492,13 @@ pub(crate) mod tests {
     #[test]
     fn an_interrupted_run_resumes_without_measuring_a_point_again() {
         let dir = tempfile::tempdir().unwrap();
-        let mut run = Run::create(dir.path(), &["vpp-9".to_owned()], Level::Quick, None).unwrap();
+        let mut run = Run::create(
+            dir.path(),
+            &["vpp-9".to_owned()],
+            Level::Quick,
+            Options::default(),
+        )
+        .unwrap();
         let stop = AtomicBool::new(false);
         let mut meter = (
             Synthetic {
@@ -527,7 +533,7 @@ pub(crate) mod tests {
     fn a_run_is_not_continued_by_another_program() {
         let dir = tempfile::tempdir().unwrap();
         let names = ["vpp-9".to_owned()];
-        let run = Run::create(dir.path(), &names, Level::Quick, None).unwrap();
+        let run = Run::create(dir.path(), &names, Level::Quick, Options::default()).unwrap();
         let mut now = run.plan.environment;
         assert!(Run::read_in(dir.path(), &now).is_ok());
         let before = now.origin();
@@ -544,7 +550,7 @@ pub(crate) mod tests {
     fn a_figure_that_is_named_twice_is_measured_once() {
         let dir = tempfile::tempdir().unwrap();
         let names = ["vpp-9", "vpp-7", "vpp-9"].map(str::to_owned);
-        let run = Run::create(dir.path(), &names, Level::Quick, None).unwrap();
+        let run = Run::create(dir.path(), &names, Level::Quick, Options::default()).unwrap();
         assert_eq!(run.plan.figures, ["vpp-9", "vpp-7"]);
     }
 
@@ -563,7 +569,7 @@ pub(crate) mod tests {
     fn a_run_that_is_late_has_fewer_repetitions() {
         let dir = tempfile::tempdir().unwrap();
         let names = ["vpp-9".to_owned()];
-        let mut run = Run::create(dir.path(), &names, Level::Quick, None).unwrap();
+        let mut run = Run::create(dir.path(), &names, Level::Quick, Options::default()).unwrap();
         let mut slow = Slow(Vec::new());
         run.measure_within(&mut slow, &NEVER, Some(0.25), None)
             .unwrap();
@@ -572,7 +578,7 @@ pub(crate) mod tests {
         assert_eq!(slow.0, [whole.shorter().repetitions; 6]);
         assert!(run.records.iter().all(|r| r.is_shortened));
         let dir = tempfile::tempdir().unwrap();
-        let mut run = Run::create(dir.path(), &names, Level::Quick, None).unwrap();
+        let mut run = Run::create(dir.path(), &names, Level::Quick, Options::default()).unwrap();
         let mut slow = Slow(Vec::new());
         run.measure_within(&mut slow, &NEVER, None, None).unwrap();
         assert_eq!(slow.0, [whole.repetitions; 6]);
@@ -583,7 +589,7 @@ pub(crate) mod tests {
     fn points_behind_the_end_of_the_time_are_left_out_and_resumed() {
         let dir = tempfile::tempdir().unwrap();
         let names = ["vpp-9".to_owned()];
-        let mut run = Run::create(dir.path(), &names, Level::Quick, None).unwrap();
+        let mut run = Run::create(dir.path(), &names, Level::Quick, Options::default()).unwrap();
         let mut meter = (Synthetic::default(), &NEVER);
         let error = run
             .measure_within(&mut meter, &NEVER, None, Some(0.0))
@@ -607,7 +613,13 @@ pub(crate) mod tests {
     #[test]
     fn a_point_that_fails_is_reported_and_measured_again() {
         let dir = tempfile::tempdir().unwrap();
-        let mut run = Run::create(dir.path(), &["vpp-9".to_owned()], Level::Quick, None).unwrap();
+        let mut run = Run::create(
+            dir.path(),
+            &["vpp-9".to_owned()],
+            Level::Quick,
+            Options::default(),
+        )
+        .unwrap();
         let failing = Synthetic {
             fail: true,
             ..Synthetic::default()
@@ -627,11 +639,16 @@ pub(crate) mod tests {
     #[test]
     fn folders_and_names_that_cannot_be_used() {
         let dir = tempfile::tempdir().unwrap();
-        let error =
-            Run::create(dir.path(), &["vpp-99".to_owned()], Level::Quick, None).unwrap_err();
+        let error = Run::create(
+            dir.path(),
+            &["vpp-99".to_owned()],
+            Level::Quick,
+            Options::default(),
+        )
+        .unwrap_err();
         assert!(error.to_string().starts_with("no figure is named vpp-99"));
-        Run::create(dir.path(), &[], Level::Quick, None).unwrap();
-        let again = Run::create(dir.path(), &[], Level::Quick, None).unwrap_err();
+        Run::create(dir.path(), &[], Level::Quick, Options::default()).unwrap();
+        let again = Run::create(dir.path(), &[], Level::Quick, Options::default()).unwrap_err();
         assert!(
             again.to_string().contains("run.json: the folder has a run"),
             "{again}"

@@ -204,7 +204,7 @@ mod tests {
     fn the_best_switch_is_first() {
         let dir = tempfile::tempdir().unwrap();
         let names = ["switch-p2p".to_owned()];
-        let mut run = Run::create(dir.path(), &names, Level::Quick, None).unwrap();
+        let mut run = Run::create(dir.path(), &names, Level::Quick, Options::default()).unwrap();
         assert_eq!(markdown(&run), "");
         run.records = vec![
             record("p2p --peer testpmd", "gbps", 3.0),

@@ -192,6 +192,9 @@ pub struct Args {
     /// Number of prefixes of a synthetic table, used without a file; `full` for as many as a real table has.
     #[arg(long)]
     pub prefixes: Option<Prefixes>,
+    /// All prefixes of the synthetic IPv4 table have this length, instead of those of a real table.
+    #[arg(long, requires = "prefixes", value_parser = clap::value_parser!(u8).range(1..=32))]
+    pub prefix_length: Option<u8>,
     /// Count packets and bytes of each route by itself.
     #[arg(long)]
     pub route_counters: bool,

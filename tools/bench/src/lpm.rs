@@ -101,7 +101,7 @@ impl Table for Lpm4 {
     type Snap = Lpm4Snap;
     const NAME: &'static str = "ip4";
     fn rows(path: Option<&Path>, prefixes: Prefixes, seed: u64) -> Result<Rows<u32>, BenchError> {
-        tables::rows4(path, Some(prefixes.v4), seed)
+        tables::rows4(path, Some(prefixes.v4), None, seed)
     }
     fn build(domain: &Arc<Domain>, rows: &Rows<u32>) -> Result<Self, BenchError> {
         let mut table = Lpm4::new(domain);

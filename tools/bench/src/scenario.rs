@@ -157,8 +157,12 @@ impl Bench {
         if args.route_counters {
             bench.count_routes()?;
         }
-        let (count4, count6) = (args.prefixes.map(|n| n.v4), args.prefixes.map(|n| n.v6));
-        let rows4 = tables::rows4(args.table.as_deref(), count4, args.seed)?;
+        // A table that no packet uses has one route: a large one takes minutes.
+        let prefixes = |used: bool| args.prefixes.filter(|_| used);
+        let count4 = prefixes(args.scenario.has_ip4()).map(|n| n.v4);
+        let count6 = prefixes(args.scenario.has_ip6()).map(|n| n.v6);
+        let (table4, length) = (args.table.as_deref(), args.prefix_length);
+        let rows4 = tables::rows4(table4, count4, length, args.seed)?;
         let rows6 = tables::rows6(args.table6.as_deref(), count6, args.seed)?;
         bench.routes(args.scenario, &rows4, &rows6)?;
         bench.style(args)?;

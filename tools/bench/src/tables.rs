@@ -4,7 +4,7 @@ use super::BenchError;
 use super::args::Destinations;
 use std::path::Path;
 use volley_fib::RouteFormat;
-use volley_fib::load::{ReadOptions, read_routes, synthetic4, synthetic6};
+use volley_fib::load::{ReadOptions, networks4, read_routes, synthetic4, synthetic6};
 
 /// Routes of one family: address, length, rank of the next hop.
 pub type Rows<A> = Vec<(A, u8, u32)>;
@@ -36,16 +36,18 @@ fn read(path: &Path) -> Result<volley_fib::load::Routes, BenchError> {
     Ok(read_routes(path, options)?)
 }
 
-/// IPv4 routes from a file, synthetic ones, or a single one.
+/// IPv4 routes from a file, synthetic ones (of one length, or of the lengths of a real table), or a single one.
 pub fn rows4(
     file: Option<&Path>,
     prefixes: Option<usize>,
+    length: Option<u8>,
     seed: u64,
 ) -> Result<Rows<u32>, BenchError> {
-    match (file, prefixes) {
-        (Some(path), _) => Ok(read(path)?.v4),
-        (None, Some(count)) => Ok(synthetic4(count, seed)),
-        (None, None) => Ok(vec![(0x1400_0000, 8, 0)]),
+    match (file, prefixes, length) {
+        (Some(path), _, _) => Ok(read(path)?.v4),
+        (None, Some(count), Some(length)) => Ok(networks4(length, count, seed)),
+        (None, Some(count), None) => Ok(synthetic4(count, seed)),
+        (None, None, _) => Ok(vec![(0x1400_0000, 8, 0)]),
     }
 }
 

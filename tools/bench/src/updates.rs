@@ -176,7 +176,7 @@ fn four((addr, len): (u32, u8)) -> Key {
 /// The tables, without the router's own networks.
 fn rows(args: &UpdateArgs) -> Result<Vec<Key>, BenchError> {
     let count = args.prefixes;
-    let v4 = rows4(args.table.as_deref(), Some(count.v4), 1)?;
+    let v4 = rows4(args.table.as_deref(), Some(count.v4), None, 1)?;
     // The real IPv6 table has slightly less than a quarter.
     let v6 = rows6(args.table6.as_deref(), Some(count.v6.min(count.v4 / 4)), 1)?;
     let mut all: Vec<Key> = v4.iter().map(|r| four((r.0, r.1))).collect();

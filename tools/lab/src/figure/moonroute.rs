@@ -152,7 +152,7 @@ pub const TABLE: Figure = Figure {
     },
     compared: NONE,
     quoted: NONE,
-    method: "volley bench, synthetic tables with random destinations inside their prefixes, up to 2^24 entries (quick: 2^16); up to 2^20 destinations are used in turn. The paper has a network card.",
+    method: "volley bench, tables of networks /24 with random destinations inside them, up to 2^24 entries (quick: 2^16), as the paper has them; up to 2^20 destinations are used in turn. The paper has a network card.",
     points: |level| {
         let exponents: &[u32] = choose(
             level,
@@ -162,7 +162,7 @@ pub const TABLE: Figure = Figure {
         let at = |n: &u32| {
             let entries = 1usize << n;
             let args = format!(
-                "--scenario ip4 --prefixes {entries} --destinations uniform --distinct 1048576"
+                "--scenario ip4 --prefixes {entries} --prefix-length 24 --destinations uniform --distinct 1048576"
             );
             point(entries, args)
         };

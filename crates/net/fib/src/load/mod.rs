@@ -20,7 +20,7 @@ use crate::family::Af;
 use parse::{AnyPrefix, file_error};
 
 pub use synth::{
-    NEXT_HOPS, V4_LENGTHS, V4_PREFIXES, V6_LENGTHS, V6_PREFIXES, synthetic4, synthetic6,
+    NEXT_HOPS, V4_LENGTHS, V4_PREFIXES, V6_LENGTHS, V6_PREFIXES, networks4, synthetic4, synthetic6,
 };
 pub use text::{Update, UpdateKind, read_updates};
 

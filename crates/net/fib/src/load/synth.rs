@@ -84,12 +84,39 @@ const fn total(lengths: &[(u8, u32)]) -> usize {
 pub fn synthetic4(count: usize, seed: u64) -> Vec<(u32, u8, u32)> {
     let draw = |r: &mut Random| loop {
         let addr = r.next() as u32;
-        // Unicast space without 0/8, 10/8 and 127/8.
-        if !matches!(addr >> 24, 0 | 10 | 127 | 224..) {
+        if is_public(addr) {
             return addr;
         }
     };
     generate::<V4>(count, seed, V4_LENGTHS, draw)
+}
+
+/// Unicast space without 0/8, 10/8 and 127/8.
+fn is_public(addr: u32) -> bool {
+    !matches!(addr >> 24, 0 | 10 | 127 | 224..)
+}
+
+/// A synthetic IPv4 table of `count` prefixes of one length, 1 to 32, sorted, without duplicates: address, length, rank of the next hop. The
+/// prefixes are spread over the address space. Those outside of the unicast space are used when no other is left; there are at most
+/// 2^length.
+pub fn networks4(length: u8, count: usize, seed: u64) -> Vec<(u32, u8, u32)> {
+    // An odd factor: each network has one place in the order.
+    const SPREAD: u64 = 0x9e37_79b9;
+    let all = 1u64 << length;
+    let address = |at: u64| {
+        let network = at.wrapping_add(seed).wrapping_mul(SPREAD) % all;
+        (network << (32 - u32::from(length))) as u32
+    };
+    let of = |public: bool| {
+        (0..all)
+            .map(address)
+            .filter(move |a| is_public(*a) == public)
+    };
+    let mut random = Random(seed);
+    let rows = of(true).chain(of(false)).take(count);
+    let mut rows: Vec<_> = rows.map(|a| (a, length, random.rank(None))).collect();
+    rows.sort_unstable();
+    rows
 }
 
 /// A synthetic IPv6 table of `count` prefixes, sorted, without duplicates: address, length, rank of the next hop.
@@ -218,6 +245,22 @@ mod tests {
             a.iter()
                 .all(|r| Prefix::<V4>::exact(r.0, r.1).is_some() && r.2 < NEXT_HOPS)
         );
+    }
+
+    #[test]
+    fn networks_of_one_length_are_spread_and_complete() {
+        let some = networks4(24, 1000, 3);
+        assert!(some.is_sorted_by(|x, y| x.0 < y.0));
+        assert!(
+            some.iter()
+                .all(|r| r.1 == 24 && r.0 & 0xff == 0 && is_public(r.0))
+        );
+        let first: std::collections::HashSet<u32> = some.iter().map(|r| r.0 >> 24).collect();
+        assert!(first.len() > 200, "{}", first.len());
+        let all = networks4(12, usize::MAX, 3);
+        let addresses: Vec<u32> = all.iter().map(|r| r.0 >> 20).collect();
+        assert_eq!(addresses, (0..1 << 12).collect::<Vec<u32>>());
+        assert_eq!(networks4(32, 2, 1).len(), 2);
     }
 
     #[test]

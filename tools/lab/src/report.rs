@@ -438,6 +438,7 @@ fn csv(parts: &[Part]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::meter::Options;
     use crate::run::tests::measured;
 
     /// Reads tags in order, and fails if one is not closed by its own end.

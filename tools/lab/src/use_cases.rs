@@ -184,6 +184,7 @@ pub const NOTE: &str = "Medians with packets of 64 bytes, one way; rates are tho
 mod tests {
     use super::*;
     use crate::level::Level;
+    use crate::meter::Options;
     use crate::samples::Samples;
 
     fn record(args: &str, metric: &str, value: f64) -> Record {

@@ -13,16 +13,17 @@ const fn tests(name: &'static str, what: &'static str, words: &'static [&'static
     item(name, what, Work::Command(words))
 }
 
+/// The tests are built with the features of the whole workspace: see `nodes`.
 pub const ITEMS: &[Item] = &[
     tests(
         "search",
         "NDR and PDR of synthetic devices within 1 %, with noise and with loss that is not monotonic",
-        &["test", "-p", "volley-lab", "--lib", "search::"],
+        &["test", "--workspace", "--lib", "search::"],
     ),
     tests(
         "compare",
         "synthetic samples: the same code is equal, 5 % more cycles are slower",
-        &["test", "-p", "volley-lab", "--lib", "compare::"],
+        &["test", "--workspace", "--lib", "compare::"],
     ),
     item(
         "compare-real",
@@ -32,7 +33,7 @@ pub const ITEMS: &[Item] = &[
     tests(
         "traffic",
         "generator and sink: exact token bucket, probes, histogram, duplicates and order against plain models",
-        &["test", "-p", "volley-lab", "--lib", "traffic::"],
+        &["test", "--workspace", "--lib", "traffic::"],
     ),
     item(
         "generator",
@@ -42,15 +43,14 @@ pub const ITEMS: &[Item] = &[
     tests(
         "switch",
         "topologies, processes that end or die; nothing is left behind",
-        &["test", "-p", "volley-lab", "--lib", "switch::"],
+        &["test", "--workspace", "--lib", "switch::"],
     ),
     tests(
         "peers",
         "packets pass the kernel's bridge and routers over veth, with and without FRR, XDP programs, Volley's XDP sockets, the kernel of a virtual machine over vhost-user, testpmd and OVS-DPDK over veth, testpmd over memif and vhost-user, as far as they are installed",
         &[
             "test",
-            "-p",
-            "volley-lab",
+            "--workspace",
             "--test",
             "switches",
             "--",
@@ -70,17 +70,17 @@ pub const ITEMS: &[Item] = &[
     tests(
         "failures",
         "Ctrl-C and resume, a switch that dies or hangs, a full disk, no root, no programs: reported, and nothing left behind",
-        &["test", "-p", "volley-lab", "--test", "failures"],
+        &["test", "--workspace", "--test", "failures"],
     ),
     tests(
         "report",
         "every figure of the page has a plot, a caption and a table",
-        &["test", "-p", "volley-lab", "--lib", "report::"],
+        &["test", "--workspace", "--lib", "report::"],
     ),
     tests(
         "resume",
         "an interrupted run resumes without measuring a point again; failed points are measured again",
-        &["test", "-p", "volley-lab", "--lib", "run::"],
+        &["test", "--workspace", "--lib", "run::"],
     ),
 ];
 

@@ -146,7 +146,7 @@ fn compared(sitting: &Sitting<'_>) -> Result<[String; 2], String> {
     for (dir, (_, burn)) in dirs.iter().zip(runs) {
         lab_page::empty(dir)?;
         Program::new(home, &lab)
-            .args(["run", "vpp-9", "--quick", "--burn", burn, "--out"])
+            .args(["run", "vpp-9", "--fresh", "--burn", burn, "--out"])
             .arg(dir)
             .limit_seconds(300)
             .require()?;

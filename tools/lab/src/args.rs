@@ -83,6 +83,10 @@ pub enum Command {
         /// Library of the tutorial's plugin (default: libip_in_ip.so beside this program).
         #[arg(long)]
         plugin: Option<PathBuf>,
+        /// Measure each repetition of the benchmark in a process of its own: the comparison of two runs then covers what differs from
+        /// process to process, such as the places of tables and packets in memory.
+        #[arg(long)]
+        fresh: bool,
         /// Percent of time that nodes take in addition where the benchmark is measured, to check `compare`.
         #[arg(long, hide = true)]
         burn: Option<f64>,

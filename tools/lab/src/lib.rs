@@ -68,11 +68,16 @@ fn perform(command: Command) -> Result<(), LabError> {
             figures,
             extent,
             plugin,
+            fresh,
             burn,
             out,
         } => {
             let plugin = plugin.map(|file| existing(&file)).transpose()?;
-            let options = Options { plugin, burn };
+            let options = Options {
+                plugin,
+                fresh,
+                burn,
+            };
             measure(Run::create(&out, &figures, extent.level(), options)?)
         }
         Command::Plan { figures, extent } => {

@@ -5,7 +5,8 @@
 
 use crate::allocation::{self, Allocation};
 use crate::level::Level;
-use crate::switch::{self, Beds, Spec};
+use crate::plugin::output_within;
+use crate::switch::{self, Beds, Spec, dependent};
 use crate::traffic::Offer;
 use crate::{clock, events, latency, plugin, wake};
 use clap::ValueEnum;
@@ -22,6 +23,9 @@ pub const GENERATOR: &str = "generator";
 
 /// Quantity of points whose rates were derived from the clock.
 pub const DERIVED: &str = "derived";
+
+/// Time in which a process has measured one repetition, besides the repetition's own: of a full table, on a busy machine.
+const ALONE: Duration = Duration::from_secs(120);
 
 /// Something that measures points.
 pub trait Meter {
@@ -147,6 +151,9 @@ pub struct Options {
     /// File of the tutorial's plugin; none to look for it.
     #[serde(default)]
     pub plugin: Option<PathBuf>,
+    /// Each repetition of the benchmark is measured in a process of its own.
+    #[serde(default)]
+    pub fresh: bool,
     /// Percent of time that nodes take in addition where the benchmark is measured, to check comparisons of runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burn: Option<f64>,
@@ -194,6 +201,31 @@ impl Bench {
         counted
     }
 
+    /// The benchmark, each repetition in a process of its own.
+    fn fresh(&self, args: &str, length: Length) -> Result<Samples, String> {
+        let program = std::env::current_exe().map_err(|e| format!("this program: {e}"))?;
+        let mut all = Samples::new();
+        for _ in 0..length.repetitions {
+            let mut command = dependent(&program.to_string_lossy());
+            command.args(["point", "--repetitions", "1", "--seconds"]);
+            command.arg(length.seconds.to_string());
+            command.args(args.split_whitespace());
+            if let Some(percent) = self.options.burn {
+                command.args(["--burn", &percent.to_string()]);
+            }
+            let output = output_within(command, ALONE + Duration::from_secs_f64(length.seconds))?;
+            if !output.status.success() {
+                let text = String::from_utf8_lossy(&output.stderr);
+                return Err(text.lines().last().unwrap_or("no message").to_owned());
+            }
+            let one: Samples = serde_json::from_slice(&output.stdout).map_err(|e| e.to_string())?;
+            for (name, samples) in one {
+                all.entry(name).or_default().extend(samples);
+            }
+        }
+        Ok(all)
+    }
+
     /// Instructions per cycle of the core.
     fn per_cycle(&mut self, args: &str, length: Length) -> Result<Samples, String> {
         let counted = self.events(args, length)?;
@@ -237,6 +269,7 @@ impl Meter for Bench {
             self.beds.close();
         }
         match task {
+            Task::Bench(_) if self.options.fresh => self.fresh(args, length),
             Task::Bench(args) => {
                 let burn = self.options.burn;
                 bench(Args { burn, ..*args }, length)

@@ -66,7 +66,7 @@ pub fn measure(named: Option<&Path>, scenario: &str, length: Length) -> Result<S
 }
 
 /// The output of a program, which is killed at the limit: a plugin may not end.
-fn output_within(mut command: Command, limit: Duration) -> Result<Output, String> {
+pub fn output_within(mut command: Command, limit: Duration) -> Result<Output, String> {
     command.stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().map_err(|e| e.to_string())?;

@@ -204,16 +204,18 @@ impl Bench {
     /// The benchmark, each repetition in a process of its own.
     fn fresh(&self, args: &str, length: Length) -> Result<Samples, String> {
         let program = std::env::current_exe().map_err(|e| format!("this program: {e}"))?;
+        // Processes differ more than repetitions of one process do: more of them, each shorter.
+        let (repetitions, seconds) = (2 * length.repetitions, length.seconds / 2.0);
         let mut all = Samples::new();
-        for _ in 0..length.repetitions {
+        for _ in 0..repetitions {
             let mut command = dependent(&program.to_string_lossy());
             command.args(["point", "--repetitions", "1", "--seconds"]);
-            command.arg(length.seconds.to_string());
+            command.arg(seconds.to_string());
             command.args(args.split_whitespace());
             if let Some(percent) = self.options.burn {
                 command.args(["--burn", &percent.to_string()]);
             }
-            let output = output_within(command, ALONE + Duration::from_secs_f64(length.seconds))?;
+            let output = output_within(command, ALONE + Duration::from_secs_f64(seconds))?;
             if !output.status.success() {
                 let text = String::from_utf8_lossy(&output.stderr);
                 return Err(text.lines().last().unwrap_or("no message").to_owned());

@@ -273,7 +273,7 @@ impl Meter for Bench {
         match task {
             Task::Bench(_) if self.options.fresh => self.fresh(args, length),
             Task::Bench(args) => {
-                let burn = self.options.burn;
+                let burn = self.options.burn.or(args.burn);
                 bench(Args { burn, ..*args }, length)
             }
             Task::Loop(style, args) => in_style(style, *args, length),

@@ -2,6 +2,7 @@
 
 use super::BenchError;
 use super::scenario::Bench;
+use super::tables::Random;
 use volley_daemon::stack::StackError;
 use volley_graph::{CounterGroup, Reading};
 use volley_simd::cycles;
@@ -9,8 +10,9 @@ use volley_simd::cycles;
 /// Most percent that can be added.
 const MOST: f64 = 100.0;
 
-/// Cycles that are burnt at once. A processor overlaps a shorter wait with memory accesses in flight, which hides a part of it.
-const AT_ONCE: f64 = 2000.0;
+/// Fewest and most cycles that are burnt at once. A processor overlaps a shorter wait with memory accesses in flight, which hides a part
+/// of it. The number differs from time to time, so that each node gets its part.
+const AT_ONCE: (usize, usize) = (1000, 3000);
 
 /// A group without counters, whose readings take time. The engine reads a group before and after each call of a node, as part of the
 /// node's time.
@@ -19,8 +21,22 @@ struct Burn {
     share: f64,
     /// End of the last reading.
     last: u64,
-    /// Cycles that are not burnt yet.
+    /// Cycles that are not burnt yet, and how many are burnt at once.
     owed: f64,
+    at_once: usize,
+    random: Random,
+}
+
+impl Burn {
+    fn new(share: f64) -> Burn {
+        Burn {
+            share,
+            last: cycles(),
+            owed: 0.0,
+            at_once: AT_ONCE.0,
+            random: Random(1),
+        }
+    }
 }
 
 impl CounterGroup for Burn {
@@ -28,9 +44,10 @@ impl CounterGroup for Burn {
         let now = cycles();
         self.owed += (now - self.last) as f64 * self.share;
         self.last = now;
-        if self.owed >= AT_ONCE {
+        if self.owed >= self.at_once as f64 {
             self.last += self.owed as u64;
             self.owed = 0.0;
+            self.at_once = AT_ONCE.0 + self.random.below(AT_ONCE.1 - AT_ONCE.0);
             while cycles() < self.last {}
         }
         Reading::default()
@@ -45,11 +62,7 @@ pub(super) fn begin(bench: &mut Bench, percent: f64) -> Result<(), BenchError> {
             "--burn {percent}: choose 0 to {MOST} percent"
         )));
     }
-    let burn = Burn {
-        share: percent / 100.0,
-        last: cycles(),
-        owed: 0.0,
-    };
+    let burn = Burn::new(percent / 100.0);
     let engine = bench.stack.engine.clone();
     let began = engine.borrow_mut().count_events(vec![(0, Box::new(burn))]);
     began.map_err(StackError::from)?;
@@ -63,11 +76,8 @@ mod tests {
 
     #[test]
     fn a_reading_takes_its_share_of_the_time_since_the_last_one() {
-        let mut burn = Burn {
-            share: 0.5,
-            last: cycles() - 1_000_000,
-            owed: 0.0,
-        };
+        let mut burn = Burn::new(0.5);
+        burn.last -= 1_000_000;
         let from = cycles();
         burn.read();
         assert!(cycles() - from >= 500_000);

@@ -75,7 +75,7 @@ pub const ITEMS: &[Item] = &[
     tests(
         "report",
         "every figure of the page has a plot, a caption and a table",
-        &["test", "--workspace", "--lib", "report::"],
+        &["test", "--workspace", "--lib", "every_figure_of_the_page"],
     ),
     tests(
         "resume",

@@ -83,7 +83,7 @@ pub enum Command {
         /// Library of the tutorial's plugin (default: libip_in_ip.so beside this program).
         #[arg(long)]
         plugin: Option<PathBuf>,
-        /// Measure each repetition of the benchmark in a process of its own: the comparison of two runs then covers what differs from
+        /// Measure each repetition of the benchmark in another process: the comparison of two runs then covers what differs from
         /// process to process, such as the places of tables and packets in memory.
         #[arg(long)]
         fresh: bool,

@@ -151,7 +151,7 @@ pub struct Options {
     /// File of the tutorial's plugin; none to look for it.
     #[serde(default)]
     pub plugin: Option<PathBuf>,
-    /// Each repetition of the benchmark is measured in a process of its own.
+    /// Each repetition of the benchmark is measured in another process.
     #[serde(default)]
     pub fresh: bool,
     /// Percent of time that nodes take in addition where the benchmark is measured, to check comparisons of runs.
@@ -201,7 +201,7 @@ impl Bench {
         counted
     }
 
-    /// The benchmark, each repetition in a process of its own.
+    /// The benchmark, each repetition in another process.
     fn fresh(&self, args: &str, length: Length) -> Result<Samples, String> {
         let program = std::env::current_exe().map_err(|e| format!("this program: {e}"))?;
         // Processes differ more than repetitions of one process do: more of them, each shorter.

@@ -49,7 +49,7 @@ pub use node_api::drop_node::{DROP_NODE, DropHook, DropNode};
 pub use node_api::edges::{Nexts, NoNext};
 pub use node_api::handoff::HandoffResult;
 pub use node_api::held_packet::{HeldPacket, HoldAction};
-pub use node_api::lend::{EmptyVector, LentPackets};
+pub use node_api::lend::{EmptyVector, LentPackets, Offsets};
 pub use node_api::node::{Node, Source};
 pub use node_api::output::{DeferredPackets, NewVector, Output, STRIP};
 pub use node_api::receive::MAX_SEGMENTS;

@@ -177,9 +177,10 @@ pub fn update_bytes(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
 #[inline]
 #[must_use]
 pub fn after_ttl_decrement(checksum: u16) -> u16 {
-    // TTL is the upper byte of its word: m' - m = -0x0100, so HC' = HC + 0x0100 with end-around carry
-    let sum = u32::from(checksum) + 0x0100;
-    ((sum & 0xffff) + (sum >> 16)) as u16
+    // RFC 1624, equation 3, for a word that decreases by 0x0100: the checksum increases by 0x0100 in one's complement. With its bytes
+    // swapped it increases by 1, and the carry out of 0xffff (both forms of zero) adds one more.
+    let sum = checksum.swap_bytes();
+    sum.wrapping_add(1 + u16::from(sum >= 0xfffe)).swap_bytes()
 }
 
 /// Whether a UDP or TCP segment over IPv4, including its checksum, is correct. The caller handles a UDP checksum of zero.
@@ -235,6 +236,9 @@ mod tests {
         header[8] -= 1;
         header[10..12].copy_from_slice(&after_ttl_decrement(0xb861).to_be_bytes());
         assert!(is_valid(&header));
+        // Zero has one form in checksums of headers (RFC 1624, 3).
+        assert_eq!(after_ttl_decrement(0xfeff), 0);
+        assert_eq!(after_ttl_decrement(0xff00), 1);
     }
 
     #[test]

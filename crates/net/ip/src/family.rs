@@ -6,6 +6,7 @@ use volley_fib::columns::{DST, DST1, DST2, DST3, FLOW_HASH};
 use volley_fib::dataplane::{DpoKind, View};
 use volley_fib::{Family, V4, V6};
 use volley_graph::{Col, Column, Isa, Nexts, PacketView, Vector, Words, all_equal};
+use volley_wire::checksum;
 
 /// Whether an address belongs to the router, for a packet received on `rx`.
 pub(crate) fn is_local<F: Family>(view: &View<'_, F>, rx: u32, dst: F::Addr) -> bool {
@@ -199,11 +200,8 @@ impl Ip for V4 {
     #[inline(always)]
     fn decrement(header: &mut [u8]) {
         header[8] = header[8].wrapping_sub(1);
-        // RFC 1624, equation 3, for a word that decreases by 0x0100: the checksum increases by 0x0100 in one's complement. Read
-        // in little-endian order, it increases by 1, and the carry out of 0xffff (both forms of zero) adds one more.
-        let sum = u16::from_le_bytes([header[10], header[11]]);
-        let sum = sum.wrapping_add(1 + u16::from(sum >= 0xfffe));
-        header[10..12].copy_from_slice(&sum.to_le_bytes());
+        let sum = checksum::after_ttl_decrement(u16::from_be_bytes([header[10], header[11]]));
+        header[10..12].copy_from_slice(&sum.to_be_bytes());
     }
 
     fn is_for_group(header: &[u8]) -> bool {

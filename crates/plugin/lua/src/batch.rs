@@ -11,7 +11,7 @@ use crate::sets::{Bits, NO_BITS, Selected, Sets};
 use crate::tables::{Hop, NO_INTERFACE};
 use crate::verdict::Verdict;
 use volley_sdk::kernel::Level;
-use volley_sdk::lend::LentPackets;
+use volley_sdk::lend::{LentPackets, Offsets};
 use volley_sdk::prelude::*;
 
 /// A fault of the script: one sentence.
@@ -50,6 +50,7 @@ pub(crate) struct Batch {
     pub(crate) leaves: Vec<u32>,
     /// Lengths that routes allow.
     pub(crate) limits: [Column; 2],
+    pub(crate) room: Offsets,
 }
 
 impl Batch {
@@ -78,6 +79,7 @@ impl Batch {
             parsed: Parsed::new(size),
             leaves: vec![0; size],
             limits: std::array::from_fn(|_| Column::new(size)),
+            room: Offsets::new(size),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::tables::{Hop, NO_INTERFACE};
 use crate::verdict::Verdict;
 use std::net::Ipv4Addr;
 use volley_sdk::kernel::{self, Kernel, all_equal};
-use volley_sdk::lend::LentPackets;
+use volley_sdk::lend::{LentPackets, Offsets};
 use volley_sdk::prelude::*;
 use volley_sdk::tables::lpm4::Lpm4View;
 use volley_sdk::wire::ip4::Ip4Header;
@@ -90,6 +90,7 @@ impl Batch {
         }
         let apply = Apply {
             packets,
+            room: &mut self.room,
             hops: (&self.hops, &self.hop_of),
             wanted: &wanted,
         };
@@ -170,7 +171,14 @@ impl Kernel for Lookup<'_> {
             hop_of.fill(found.len() as u32);
             found.push(*hop);
             outputs.fill(hop.interface);
-            limits_of.fill(limit(hop, ETHERNET));
+            let limit = limit(hop, ETHERNET);
+            let lens = packets.column(Col::LEN).iter();
+            let longest = lens.fold(0, |longest, &len| longest.max(len as i32));
+            if hop.is_complete && longest <= limit as i32 {
+                // A complete route names an interface: packets that were sent stay so.
+                return (*wanted, *wanted);
+            }
+            limits_of.fill(limit);
         } else {
             let mut last = None;
             for row in masks::rows(wanted) {
@@ -207,6 +215,7 @@ impl Kernel for Lookup<'_> {
 /// Decrement the TTL and write the Ethernet header of the packets in a mask, whose positions are at the Ethernet header.
 struct Apply<'a> {
     packets: &'a mut LentPackets,
+    room: &'a mut Offsets,
     /// The hops that were found, and the place of each packet's hop.
     hops: (&'a [Hop], &'a [u32]),
     wanted: &'a Bits,
@@ -221,20 +230,19 @@ impl Kernel for Apply<'_> {
         let (hops, hop_of) = (self.hops.0, &self.hops.1[..n]);
         if !masks::is_first(self.wanted, n) {
             for row in masks::rows(self.wanted) {
-                rewrite(
-                    self.packets.front(row),
-                    &hops[hop_of[row] as usize].ethernet,
-                );
+                let header = hops[hop_of[row] as usize].header();
+                rewrite(self.packets.front(row), header);
             }
             return;
         }
         match hop_of.first() {
             Some(&hop) if all_equal(hop_of) => {
-                let ethernet = hops[hop as usize].ethernet;
-                self.packets.apply(|_, frame| rewrite(frame, &ethernet));
+                let header = hops[hop as usize].header();
+                self.packets
+                    .apply(self.room, |_, frame| rewrite(frame, header));
             }
-            _ => self.packets.apply(|row, frame| {
-                rewrite(frame, &hops[hop_of[row] as usize].ethernet);
+            _ => self.packets.apply(self.room, |row, frame| {
+                rewrite(frame, hops[hop_of[row] as usize].header());
             }),
         }
     }
@@ -316,15 +324,16 @@ pub(crate) fn valid(header: Option<&Ip4Header>, bytes: &[u8], net: usize, length
 /// Place of the TTL in an IPv4 header.
 const TTL: usize = std::mem::offset_of!(Ip4Header, ttl);
 
-/// Decrement the TTL behind an Ethernet header, and write that header. A TTL of 0 stays.
+/// Decrement the TTL behind an Ethernet header, and write that header: its bytes 0..8 and 6..14. A TTL of 0 stays.
 #[inline(always)]
-fn rewrite(frame: &mut [u8; ETHERNET + Ip4Header::LEN], ethernet: &[u8; ETHERNET]) {
+fn rewrite(frame: &mut [u8; ETHERNET + Ip4Header::LEN], [head, tail]: [u64; 2]) {
     if let Ok((header, _)) = Ip4Header::split_mut(&mut frame[ETHERNET..])
         && header.ttl > 0
     {
         header.decrement_ttl();
     }
-    frame[..ETHERNET].copy_from_slice(ethernet);
+    frame[..8].copy_from_slice(&head.to_ne_bytes());
+    frame[6..ETHERNET].copy_from_slice(&tail.to_ne_bytes());
 }
 
 /// Raise the TTL of the IPv4 header at the position, and correct the checksum.

@@ -7,7 +7,7 @@ use crate::ip4::{self, Valid4};
 use crate::masks;
 use crate::sets::{Bits, NO_BITS};
 use volley_sdk::kernel::{self, Kernel, all_equal};
-use volley_sdk::lend::LentPackets;
+use volley_sdk::lend::{LentPackets, Offsets};
 use volley_sdk::prelude::*;
 use volley_sdk::wire::MacAddr;
 use volley_sdk::wire::ip4::suspicious;
@@ -35,6 +35,8 @@ pub(crate) struct Parsed {
     bad: Bits,
     /// Packets with bytes behind the IPv4 packet.
     padded: Bits,
+    /// The EtherType of all packets, if they are plain: then `ether_types` and `ends` are not set.
+    one_type: Option<u32>,
     ether_types: Column,
     destinations: Column,
     /// Where the IPv4 packet ends, from the position of the packet.
@@ -43,6 +45,7 @@ pub(crate) struct Parsed {
     header: Words<5>,
     /// Marks of packets, one word each.
     marks: [Column; 3],
+    room: Offsets,
 }
 
 /// What is known of a vector besides its packets.
@@ -70,12 +73,14 @@ impl Parsed {
             good: NO_BITS,
             bad: NO_BITS,
             padded: NO_BITS,
+            one_type: None,
             ether_types: column(),
             destinations: column(),
             ends: column(),
             frame: Words::new(size),
             header: Words::new(size),
             marks: std::array::from_fn(|_| column()),
+            room: Offsets::new(size),
         }
     }
 
@@ -84,6 +89,7 @@ impl Parsed {
         self.stale = NO_BITS;
         self.stale[..present.len()].copy_from_slice(present);
         (self.is_new, self.is_read) = (true, false);
+        self.one_type = None;
     }
 
     /// The headers of packets have changed.
@@ -116,6 +122,11 @@ impl Parsed {
             self.is_read = true;
         }
         self.is_new = false;
+        if unread != NO_BITS
+            && let Some(one) = self.one_type.take()
+        {
+            self.ether_types.words_mut(packets.len()).fill(one);
+        }
         for row in masks::rows(&unread) {
             self.read_row(packets, info, row);
         }
@@ -166,9 +177,12 @@ impl Parsed {
 
     /// The packets with an EtherType, of the first `n`; also some that were not read.
     pub(crate) fn with_type(&self, level: kernel::Level, n: usize, wanted: u16) -> Bits {
-        let column = self.ether_types.words(n);
-        let equal = RowsEqual(column, wanted.into());
-        kernel::call(level, equal)
+        let wanted = u32::from(wanted);
+        match self.one_type {
+            Some(one) if one == wanted => masks::first(n),
+            Some(_) => NO_BITS,
+            None => kernel::call(level, RowsEqual(self.ether_types.words(n), wanted)),
+        }
     }
 
     /// The IPv4 destinations of the first `n` packets; anything for those that were not read.
@@ -176,7 +190,7 @@ impl Parsed {
         self.destinations.words(n)
     }
 
-    /// Where the IPv4 packet of a row ends, from the position of the packet; `n` is the number of packets.
+    /// Where the IPv4 packet of a row in [`Parsed::padded`] ends, from the position of the packet; `n` is the number of packets.
     pub(crate) fn end(&self, row: usize, n: usize) -> usize {
         self.ends.words(n)[row] as usize
     }
@@ -214,8 +228,27 @@ impl Kernel for ReadAll<'_> {
         let n = packets.len();
         let lens = packets.strips(Col::LEN);
         let net = if info.is_layer3 { 0 } else { ETHERNET };
-        packets.prefetch();
-        packets.words(isa, net, &mut parsed.header);
+        let (header, frame) = (&mut parsed.header, &mut parsed.frame);
+        if info.is_layer3 {
+            packets.first_words(isa, (net, header), &mut parsed.room);
+        } else {
+            packets.first_words_of_two(isa, (net, header), (0, frame), &mut parsed.room);
+        }
+        if let Some(one) = plain(parsed, packets, info) {
+            for (to, [.., dst]) in parsed
+                .destinations
+                .strips_mut(n)
+                .iter_mut()
+                .zip(parsed.header.strips(n))
+            {
+                *to = *dst;
+            }
+            parsed.one_type = Some(one);
+            parsed.good = masks::first(n);
+            parsed.mine = parsed.good;
+            (parsed.padded, parsed.bad) = (NO_BITS, NO_BITS);
+            return NO_BITS;
+        }
         let [odd, padded, foreign] = &mut parsed.marks;
         glance(
             (parsed.header.strips(n), lens),
@@ -231,7 +264,6 @@ impl Kernel for ReadAll<'_> {
             parsed.ether_types.words_mut(n).fill(NO_TYPE);
             foreign.words_mut(n).fill(0);
         } else {
-            packets.words(isa, 0, &mut parsed.frame);
             let types = parsed.ether_types.strips_mut(n);
             types_of((parsed.frame.strips(n), lens), types);
             let rx = packets.column(Col::RX);
@@ -257,6 +289,63 @@ impl Kernel for ReadAll<'_> {
         parsed.bad = NO_BITS;
         masks::minus(&masks::first(n), &parsed.good)
     }
+}
+
+/// Whether all packets are plain: of one receive interface and for its MAC address, of one EtherType, and as IPv4 packets without
+/// padding that need no exact check. Returns their EtherType; [`NO_TYPE`] if they are at their IP header. Most vectors are plain, and
+/// their packets need no marks.
+#[inline(always)]
+fn plain(parsed: &Parsed, packets: &LentPackets, info: VectorInfo<'_>) -> Option<u32> {
+    let n = packets.len();
+    let (headers, lens) = (parsed.header.strips(n), packets.strips(Col::LEN));
+    if info.is_layer3 {
+        let odd = |strip: usize| oddities((&headers[strip], &lens[strip]), 0);
+        return no_bit(n, odd).then_some(NO_TYPE);
+    }
+    let rx = packets.column(Col::RX);
+    let &interface = rx.first()?;
+    if !all_equal(rx) {
+        return None;
+    }
+    let (high, low) = halves(info.macs, interface)?;
+    let frames = &parsed.frame.strips(n)[..headers.len()];
+    let [.., kind] = parsed.frame.row(0);
+    let odd = |strip: usize| {
+        let odd = oddities((&headers[strip], &lens[strip]), ETHERNET as u32);
+        let [first, second, _, last] = &frames[strip];
+        std::array::from_fn(|row| {
+            let is_foreign = (first[row] ^ high) | (second[row] >> 16 ^ low);
+            odd[row] | is_foreign | ((last[row] ^ kind) >> 16)
+        })
+    };
+    no_bit(n, odd).then_some(kind >> 16)
+}
+
+/// Not 0 for packets of a strip that need an exact check or have padding. `net` is where their IPv4 headers begin.
+#[inline(always)]
+fn oddities((header, lens): (&[[u32; 16]; 5], &[u32; 16]), net: u32) -> [u32; 16] {
+    let [w0, w1, w2, src, dst] = header;
+    std::array::from_fn(|row| {
+        let len = lens[row].saturating_sub(net);
+        let words = [w0[row], w1[row], w2[row], src[row], dst[row]];
+        suspicious(len, words) | (w0[row] & 0xffff ^ len)
+    })
+}
+
+/// Whether no word of `n` rows has a bit; `of` has the words of a strip.
+#[inline(always)]
+fn no_bit(n: usize, of: impl Fn(usize) -> [u32; 16]) -> bool {
+    let mut bits = [0; 16];
+    for strip in 0..n.div_ceil(16) {
+        let words = of(strip);
+        // The rows behind the last packet are undefined.
+        let rows = (n - 16 * strip) as u32;
+        bits = std::array::from_fn(|row| match (row as u32) < rows {
+            true => bits[row] | words[row],
+            false => bits[row],
+        });
+    }
+    bits.iter().fold(0, |all, word| all | word) == 0
 }
 
 /// Judge IPv4 headers. Sets for each packet whether an exact check is needed, whether it has padding, where the IPv4 packet ends, and

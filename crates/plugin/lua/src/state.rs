@@ -96,39 +96,48 @@ impl ScriptState {
         judged: impl FnOnce(&Batch),
         mut report: impl FnMut(ScriptError),
     ) -> LentPackets {
-        let Ok(mut batch) = self.batch() else {
-            return packets;
-        };
-        batch.begin(level, packets, present);
-        drop(batch);
-        let back = TakeBack(self.batch.clone());
-        self.budget.allow(self.source.instructions);
-        let done = self.vector.call::<()>(&self.batch);
-        match done {
-            Ok(()) => self.run_slow(present, &mut report),
-            Err(error) => {
-                let error = self.fault(&error);
-                self.drop_all(rows(present), error.count);
-                report(error);
-            }
+        match self.batch() {
+            Ok(mut batch) => batch.begin(level, packets, present),
+            Err(_) => return packets,
         }
-        if let Ok(mut batch) = self.batch() {
+        let back = TakeBack(&self.batch);
+        self.budget.allow(self.source.instructions);
+        let mut slow = std::mem::take(&mut self.slow);
+        slow.clear();
+        let done = self.vector.call::<()>(&self.batch);
+        if let Err(error) = &done {
+            let error = self.fault(error);
+            self.drop_all(rows(present), error.count);
+            report(error);
+        }
+        // Few vectors have packets for the function `packet`: one look at the batch is enough for others.
+        let mut batch = self.batch().ok();
+        if done.is_ok() && batch.as_ref().is_some_and(|batch| batch.has_slow) {
+            drop(batch);
+            self.run_slow(present, &mut slow, &mut report);
+            batch = self.batch().ok();
+        }
+        let taken = batch.and_then(|mut batch| {
             batch.take_back();
             judged(&batch);
-        }
-        match back.take() {
+            batch.end()
+        });
+        std::mem::forget(back);
+        self.slow = slow;
+        match taken {
             Some(packets) => packets,
             None => panic!("the packets of a vector are lost"),
         }
     }
 
     /// Give the packets that the script has put into the queue to the function `packet`, one by one.
-    fn run_slow(&mut self, present: &[u64], report: &mut impl FnMut(ScriptError)) {
-        let mut slow = std::mem::take(&mut self.slow);
-        slow.clear();
-        if let Ok(mut batch) = self.batch()
-            && batch.has_slow
-        {
+    fn run_slow(
+        &self,
+        present: &[u64],
+        slow: &mut Vec<usize>,
+        report: &mut impl FnMut(ScriptError),
+    ) {
+        if let Ok(mut batch) = self.batch() {
             let size = batch.size();
             for row in rows(present) {
                 if batch.verdicts(size)[row] != Verdict::Slow {
@@ -161,7 +170,6 @@ impl ScriptState {
                 }
             }
         }
-        self.slow = slow;
     }
 
     /// The number of packets that the function `packet` has got in the last vector.
@@ -189,19 +197,13 @@ impl ScriptState {
     }
 }
 
-/// Packets that go back to the node. When a panic unwinds, they are dropped, so that the guard of the node finds them.
-struct TakeBack(AnyUserData);
+/// Packets that go back to the node: when a panic unwinds, they are dropped here, so that the guard of the node finds them.
+struct TakeBack<'a>(&'a AnyUserData);
 
-impl TakeBack {
-    fn take(&self) -> Option<LentPackets> {
-        self.0.borrow_mut::<Batch>().ok()?.end()
-    }
-}
-
-impl Drop for TakeBack {
+impl Drop for TakeBack<'_> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            drop(self.take());
+        if let Ok(mut batch) = self.0.borrow_mut::<Batch>() {
+            drop(batch.end());
         }
     }
 }

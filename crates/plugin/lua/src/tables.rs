@@ -43,6 +43,14 @@ impl Hop {
         interface: NO_INTERFACE,
         mtu: 0,
     };
+
+    /// Bytes 0..8 and 6..14 of the Ethernet header.
+    #[inline(always)]
+    pub(crate) fn header(&self) -> [u64; 2] {
+        let [a, b, c, d, e, f, g, h, ..] = self.ethernet;
+        let [.., i, j, k, l, m, n] = self.ethernet;
+        [[a, b, c, d, e, f, g, h], [g, h, i, j, k, l, m, n]].map(u64::from_ne_bytes)
+    }
 }
 
 /// A route of a script.

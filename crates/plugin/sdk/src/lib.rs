@@ -44,7 +44,7 @@ pub mod kernel {
 
 /// Packets that a node lends to code without its types.
 pub mod lend {
-    pub use volley_graph::{EmptyVector, LentPackets};
+    pub use volley_graph::{EmptyVector, LentPackets, Offsets};
 }
 
 /// Headers as structs over bytes.

@@ -7,7 +7,7 @@ use crate::data::frame::{CHAINED, Frame, IDX, POS};
 use crate::data::packet::{Packet, PacketView, first_segment};
 use crate::node_api::context::RawCx;
 use crate::node_api::edges::Nexts;
-use crate::node_api::vector::{Vector, load_words};
+use crate::node_api::vector::{Vector, load_words, locate};
 use crate::queues::dispatch::DispatchState;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -18,6 +18,16 @@ use volley_simd::{Isa, or_all, prefetch};
 pub struct LentPackets {
     frame: Box<Frame>,
     pool: Arc<Pool>,
+}
+
+/// Room for the places of a vector's packets, which operations on all packets need. They panic if the vector is longer than that.
+pub struct Offsets(Box<[usize]>);
+
+impl Offsets {
+    /// For vectors of up to `size` packets.
+    pub fn new(size: usize) -> Offsets {
+        Offsets(vec![0; size.next_multiple_of(8)].into())
+    }
 }
 
 /// A vector without its packets.
@@ -95,59 +105,87 @@ impl LentPackets {
         or_all(self.frame.words(POS)) & CHAINED != 0
     }
 
-    /// The number of groups of eight packets, the last of which may be partly filled.
+    /// Where the packets start, as offsets into the arena, in whole groups of eight: places behind the last packet repeat it.
     #[inline(always)]
-    fn groups(&self) -> usize {
-        self.frame.n.div_ceil(8)
+    fn locate<'o>(&self, room: &'o mut Offsets) -> &'o [[usize; 8]] {
+        let all = &mut room.0[..self.frame.n.next_multiple_of(8)];
+        locate(&self.frame, all);
+        all.as_chunks().0
     }
 
-    /// The start of every packet of a group, as offsets into the arena. A partly filled group repeats its last packet.
+    /// Load `K` 32-bit header words from byte `offset` of every packet: see [`Vector::first_words`].
     #[inline(always)]
-    fn locate(&self, group: usize) -> [usize; 8] {
-        let (idx, pos) = (self.frame.words(IDX), self.frame.words(POS));
-        let (first, last) = (8 * group, self.frame.n - 1);
-        match (idx[first..].first_chunk(), pos[first..].first_chunk()) {
-            (Some(idx), Some(pos)) => offsets(idx, pos),
-            _ => offsets(
-                &std::array::from_fn(|r| idx[last.min(first + r)]),
-                &std::array::from_fn(|r| pos[last.min(first + r)]),
-            ),
+    pub fn first_words<I: Isa, const K: usize>(
+        &self,
+        isa: I,
+        (offset, out): (usize, &mut Words<K>),
+        room: &mut Offsets,
+    ) {
+        let at = self.locate(room);
+        self.prefetch(at);
+        self.transpose(isa, at, (offset, out));
+    }
+
+    /// As [`LentPackets::first_words`] from two offsets.
+    #[inline(always)]
+    pub fn first_words_of_two<I: Isa, const K: usize, const L: usize>(
+        &self,
+        isa: I,
+        first: (usize, &mut Words<K>),
+        second: (usize, &mut Words<L>),
+        room: &mut Offsets,
+    ) {
+        let at = self.locate(room);
+        self.prefetch(at);
+        self.transpose(isa, at, first);
+        self.transpose(isa, at, second);
+    }
+
+    /// Prefetch the first cache line of every packet from its position.
+    #[inline(always)]
+    fn prefetch(&self, at: &[[usize; 8]]) {
+        let base = self.pool.base();
+        for &at in at.as_flattened() {
+            prefetch(base.hint(at));
         }
     }
 
-    /// Prefetch the first cache line of every packet from its position, before the first read.
+    /// The header words of the packets that [`LentPackets::locate`] has found in this call.
     #[inline(always)]
-    pub fn prefetch(&self) {
+    fn transpose<I: Isa, const K: usize>(
+        &self,
+        isa: I,
+        at: &[[usize; 8]],
+        (offset, out): (usize, &mut Words<K>),
+    ) {
         let base = self.pool.base();
-        for group in 0..self.groups() {
-            for at in self.locate(group) {
-                prefetch(base.hint(at));
-            }
-        }
-    }
-
-    /// Load `K` 32-bit header words from byte `offset` of every packet: see [`Vector::words`].
-    #[inline(always)]
-    pub fn words<I: Isa, const K: usize>(&self, isa: I, offset: usize, out: &mut Words<K>) {
-        let base = self.pool.base();
-        for group in 0..self.groups() {
-            let at = self.locate(group);
+        for (group, at) in at.iter().enumerate() {
             // SAFETY: the frame owns the buffers of the rows; positions are in their slots.
-            unsafe { load_words(isa, base, &at, (offset, group), out) };
+            unsafe { load_words(isa, base, at, (offset, group), out) };
         }
     }
 
     /// Change the first `N` bytes of every packet in place: see [`Vector::apply`].
     #[inline(always)]
-    pub fn apply<const N: usize>(&mut self, mut body: impl FnMut(usize, &mut [u8; N])) {
+    pub fn apply<const N: usize>(
+        &mut self,
+        room: &mut Offsets,
+        mut body: impl FnMut(usize, &mut [u8; N]),
+    ) {
         const { assert!(N <= READABLE) };
         let base = self.pool.base();
-        for group in 0..self.groups() {
-            let rows = 8 * group..self.frame.n;
-            for (row, at) in rows.zip(self.locate(group)) {
-                // SAFETY: each row owns its own buffer, and the frame is borrowed exclusively; N bytes from the position are in the slot.
-                body(row, unsafe { &mut *base.at(at).cast::<[u8; N]>() });
+        let at = &self.locate(room).as_flattened()[..self.frame.n];
+        // SAFETY: each row owns its own buffer, and the frame is borrowed exclusively; N bytes from the position are in the slot.
+        let mut one =
+            |row: usize, at: usize| body(row, unsafe { &mut *base.at(at).cast::<[u8; N]>() });
+        let (groups, rest) = at.as_chunks::<8>();
+        for (group, at) in groups.iter().enumerate() {
+            for r in 0..8 {
+                one(8 * group + r, at[r]);
             }
+        }
+        for (r, &at) in rest.iter().enumerate() {
+            one(8 * groups.len() + r, at);
         }
     }
 
@@ -166,14 +204,6 @@ impl LentPackets {
             &mut *at.cast::<[u8; N]>()
         }
     }
-}
-
-/// Offsets in the arena of the positions of eight packets.
-#[inline(always)]
-fn offsets(idx: &[u32; 8], pos: &[u32; 8]) -> [usize; 8] {
-    let mut offsets = [0; 8];
-    Pool::offsets(idx, pos.iter().map(|it| it & !CHAINED), &mut offsets);
-    offsets
 }
 
 impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {

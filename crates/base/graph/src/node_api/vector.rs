@@ -97,6 +97,18 @@ fn split_rows<I: Isa>(isa: I, dispatch: &mut DispatchState, frame: Box<Frame>, t
     dispatch.targets = targets;
 }
 
+/// Set where the packets of a frame start, as offsets into the arena. Places behind those of the packets repeat the last packet.
+#[inline(always)]
+pub(crate) fn locate(frame: &Frame, offsets: &mut [usize]) {
+    let n = frame.n;
+    let pos = frame.words(POS).iter();
+    Pool::offsets(frame.words(IDX), pos.map(|p| p & !CHAINED), offsets);
+    if offsets.len() > n {
+        let last = offsets[n - 1];
+        offsets[n..].fill(last);
+    }
+}
+
 /// Load `K` header words, from byte `offset` on, of the eight packets of rows `8 * eight..`, whose positions in the arena are `at`.
 ///
 /// # Safety
@@ -247,13 +259,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     fn locate(&mut self) {
         let n = self.frame.n;
         let room = if I::FEW { n } else { n.next_multiple_of(8) };
-        let offsets = &mut self.dispatch.offsets[..room];
-        let pos = self.frame.cols[POS].words(n).iter();
-        Pool::offsets(self.frame.words(IDX), pos.map(|p| p & !CHAINED), offsets);
-        if room > n {
-            let last = offsets[n - 1];
-            offsets[n..].fill(last);
-        }
+        locate(&self.frame, &mut self.dispatch.offsets[..room]);
     }
 
     /// Load `K` 32-bit header words from byte `offset` of every packet, in host order (the first byte is the highest).

@@ -298,54 +298,55 @@ impl Kernel for ReadAll<'_> {
 fn plain(parsed: &Parsed, packets: &LentPackets, info: VectorInfo<'_>) -> Option<u32> {
     let n = packets.len();
     let (headers, lens) = (parsed.header.strips(n), packets.strips(Col::LEN));
+    let net = if info.is_layer3 { 0 } else { ETHERNET };
+    let odd = oddities((headers, lens), net as u32, n);
     if info.is_layer3 {
-        let odd = |strip: usize| oddities((&headers[strip], &lens[strip]), 0);
-        return no_bit(n, odd).then_some(NO_TYPE);
+        return (odd == 0).then_some(NO_TYPE);
     }
     let rx = packets.column(Col::RX);
     let &interface = rx.first()?;
-    if !all_equal(rx) {
-        return None;
-    }
-    let (high, low) = halves(info.macs, interface)?;
-    let frames = &parsed.frame.strips(n)[..headers.len()];
+    let mac = halves(info.macs, interface).filter(|_| all_equal(rx))?;
     let [.., kind] = parsed.frame.row(0);
-    let odd = |strip: usize| {
-        let odd = oddities((&headers[strip], &lens[strip]), ETHERNET as u32);
-        let [first, second, _, last] = &frames[strip];
-        std::array::from_fn(|row| {
-            let is_foreign = (first[row] ^ high) | (second[row] >> 16 ^ low);
-            odd[row] | is_foreign | ((last[row] ^ kind) >> 16)
-        })
-    };
-    no_bit(n, odd).then_some(kind >> 16)
+    let foreign = differences(parsed.frame.strips(n), mac, kind, n);
+    ((odd | foreign) == 0).then_some(kind >> 16)
 }
 
-/// Not 0 for packets of a strip that need an exact check or have padding. `net` is where their IPv4 headers begin.
+/// Not 0 if an IPv4 packet needs an exact check or has padding. `net` is where their headers begin.
 #[inline(always)]
-fn oddities((header, lens): (&[[u32; 16]; 5], &[u32; 16]), net: u32) -> [u32; 16] {
-    let [w0, w1, w2, src, dst] = header;
-    std::array::from_fn(|row| {
-        let len = lens[row].saturating_sub(net);
-        let words = [w0[row], w1[row], w2[row], src[row], dst[row]];
-        suspicious(len, words) | (w0[row] & 0xffff ^ len)
-    })
-}
-
-/// Whether no word of `n` rows has a bit; `of` has the words of a strip.
-#[inline(always)]
-fn no_bit(n: usize, of: impl Fn(usize) -> [u32; 16]) -> bool {
+fn oddities((headers, lens): (&[[[u32; 16]; 5]], &[[u32; 16]]), net: u32, n: usize) -> u32 {
     let mut bits = [0; 16];
-    for strip in 0..n.div_ceil(16) {
-        let words = of(strip);
-        // The rows behind the last packet are undefined.
-        let rows = (n - 16 * strip) as u32;
-        bits = std::array::from_fn(|row| match (row as u32) < rows {
-            true => bits[row] | words[row],
-            false => bits[row],
+    for (strip, (header, lens)) in headers.iter().zip(lens).enumerate() {
+        let [w0, w1, w2, src, dst] = header;
+        let odd: [u32; 16] = std::array::from_fn(|row| {
+            let len = lens[row].saturating_sub(net);
+            let words = [w0[row], w1[row], w2[row], src[row], dst[row]];
+            suspicious(len, words) | (w0[row] & 0xffff ^ len)
         });
+        gather(&mut bits, &odd, n - 16 * strip);
     }
-    bits.iter().fold(0, |all, word| all | word) == 0
+    bits.iter().fold(0, |all, word| all | word)
+}
+
+/// Not 0 if a frame is not for this MAC address, or has another EtherType than the upper half of `kind`.
+#[inline(always)]
+fn differences(frames: &[[[u32; 16]; 4]], (high, low): (u32, u32), kind: u32, n: usize) -> u32 {
+    let mut bits = [0; 16];
+    for (strip, [first, second, _, last]) in frames.iter().enumerate() {
+        let odd: [u32; 16] = std::array::from_fn(|row| {
+            (first[row] ^ high) | (second[row] >> 16 ^ low) | ((last[row] ^ kind) >> 16)
+        });
+        gather(&mut bits, &odd, n - 16 * strip);
+    }
+    bits.iter().fold(0, |all, word| all | word)
+}
+
+/// Add the bits of a strip's rows that have packets: those behind the last packet are undefined.
+#[inline(always)]
+fn gather(bits: &mut [u32; 16], words: &[u32; 16], rows: usize) {
+    *bits = std::array::from_fn(|row| match row < rows {
+        true => bits[row] | words[row],
+        false => bits[row],
+    });
 }
 
 /// Judge IPv4 headers. Sets for each packet whether an exact check is needed, whether it has padding, where the IPv4 packet ends, and

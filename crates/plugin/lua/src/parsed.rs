@@ -317,11 +317,12 @@ fn oddities((headers, lens): (&[[[u32; 16]; 5]], &[[u32; 16]]), net: u32, n: usi
     let mut bits = [0; 16];
     for (strip, (header, lens)) in headers.iter().zip(lens).enumerate() {
         let [w0, w1, w2, src, dst] = header;
-        let odd: [u32; 16] = std::array::from_fn(|row| {
+        let mut odd = [0; 16];
+        for row in 0..16 {
             let len = lens[row].saturating_sub(net);
             let words = [w0[row], w1[row], w2[row], src[row], dst[row]];
-            suspicious(len, words) | (w0[row] & 0xffff ^ len)
-        });
+            odd[row] = suspicious(len, words) | (w0[row] & 0xffff ^ len);
+        }
         gather(&mut bits, &odd, n - 16 * strip);
     }
     bits.iter().fold(0, |all, word| all | word)
@@ -332,21 +333,25 @@ fn oddities((headers, lens): (&[[[u32; 16]; 5]], &[[u32; 16]]), net: u32, n: usi
 fn differences(frames: &[[[u32; 16]; 4]], (high, low): (u32, u32), kind: u32, n: usize) -> u32 {
     let mut bits = [0; 16];
     for (strip, [first, second, _, last]) in frames.iter().enumerate() {
-        let odd: [u32; 16] = std::array::from_fn(|row| {
-            (first[row] ^ high) | (second[row] >> 16 ^ low) | ((last[row] ^ kind) >> 16)
-        });
+        let mut odd = [0; 16];
+        for row in 0..16 {
+            let is_foreign = (first[row] ^ high) | (second[row] >> 16 ^ low);
+            odd[row] = is_foreign | ((last[row] ^ kind) >> 16);
+        }
         gather(&mut bits, &odd, n - 16 * strip);
     }
     bits.iter().fold(0, |all, word| all | word)
 }
 
-/// Add the bits of a strip's rows that have packets: those behind the last packet are undefined.
+/// Add the bits of a strip's rows that have packets: those behind the last packet are undefined. (A closure for each row, as
+/// `array::from_fn` has it, would not be compiled for the level.)
 #[inline(always)]
 fn gather(bits: &mut [u32; 16], words: &[u32; 16], rows: usize) {
-    *bits = std::array::from_fn(|row| match row < rows {
-        true => bits[row] | words[row],
-        false => bits[row],
-    });
+    let rows = rows.min(16) as u32;
+    for row in 0..16 {
+        let is_in = u32::from((row as u32) < rows);
+        bits[row] |= words[row] & is_in.wrapping_neg();
+    }
 }
 
 /// Judge IPv4 headers. Sets for each packet whether an exact check is needed, whether it has padding, where the IPv4 packet ends, and

@@ -32,6 +32,8 @@ pub(crate) struct Batch {
     /// The interface on which each packet is sent.
     pub(crate) outputs: Vec<u32>,
     pub(crate) verdicts: Vec<Verdict>,
+    /// The verdict on all packets of the vector is to send them.
+    pub(crate) is_sent: bool,
     /// The script has sent packets.
     pub(crate) has_sent: bool,
     /// The script has given packets to the function `packet`.
@@ -71,6 +73,7 @@ impl Batch {
             complete: NO_BITS,
             outputs: vec![NO_INTERFACE; size],
             verdicts: vec![Verdict::Next; size],
+            is_sent: false,
             has_sent: false,
             has_slow: false,
             framed: vec![false; size],
@@ -93,7 +96,7 @@ impl Batch {
         self.outputs[..n].fill(NO_INTERFACE);
         self.hops.clear();
         self.complete = NO_BITS;
-        (self.has_sent, self.has_slow) = (false, false);
+        (self.is_sent, self.has_sent, self.has_slow) = (false, false, false);
         self.packets = Some(packets);
         self.parsed.begin(present);
         self.sets.begin(present, n);
@@ -122,6 +125,7 @@ impl Batch {
 
     /// Set the verdict on one packet.
     pub(crate) fn judge(&mut self, row: usize, verdict: Verdict) {
+        self.is_sent = false;
         self.verdicts[row] = verdict;
     }
 
@@ -286,19 +290,32 @@ impl Batch {
 
     /// Send packets on this interface, or on that of their route. Returns whether these are all packets of the script.
     pub(crate) fn send(&mut self, set: u32, interface: Option<u32>) -> Result<bool, Fault> {
+        lent(&mut self.packets)?;
+        let bits = self.sets.bits(set)?;
+        self.send_packets(set, &bits, interface)
+    }
+
+    /// As [`Batch::send`]; `bits` has the packets of the set.
+    pub(crate) fn send_packets(
+        &mut self,
+        set: u32,
+        bits: &Bits,
+        interface: Option<u32>,
+    ) -> Result<bool, Fault> {
         let n = lent(&mut self.packets)?.len();
         let (outputs, verdicts) = (&mut self.outputs[..n], &mut self.verdicts[..n]);
         let (framed, is_layer3) = (&self.framed, self.is_layer3);
         self.has_sent = true;
-        let bits = self.sets.bits(set)?;
-        let is_all = bits == self.sets.bits(ALL)?;
+        let is_vector = masks::is_first(bits, n);
+        let is_all = is_vector || *bits == self.sets.bits(ALL)?;
         // A complete route names an interface.
-        let is_ready = interface.is_some() || masks::minus(&bits, &self.complete) == NO_BITS;
-        if !is_layer3 && is_ready && masks::is_first(&bits, n) {
+        let is_ready = interface.is_some() || masks::minus(bits, &self.complete) == NO_BITS;
+        if !is_layer3 && is_ready && is_vector {
             if let Some(interface) = interface {
                 outputs.fill(interface);
             }
             verdicts.fill(Verdict::Send);
+            self.is_sent = true;
             return Ok(is_all);
         }
         self.sets.get(set)?.each(|row| {
@@ -326,6 +343,7 @@ impl Batch {
     /// Set the verdict on the packets of a set.
     pub(crate) fn decide(&mut self, set: u32, verdict: Verdict) -> Result<(), Fault> {
         lent(&mut self.packets)?;
+        self.is_sent = false;
         self.has_slow |= verdict == Verdict::Slow;
         let verdicts = &mut self.verdicts;
         self.sets.get(set)?.for_each(|row| verdicts[row] = verdict);

@@ -42,6 +42,7 @@ impl Batch {
         let wanted = self.parse(set)?;
         let packets = lent(&mut self.packets)?;
         let n = packets.len();
+        self.is_sent = false;
         let sent = self.has_sent.then_some(&mut self.verdicts[..n]);
         let lookup = Lookup {
             packets,
@@ -64,10 +65,15 @@ impl Batch {
 
     /// Apply the routes of a lookup: decrement the TTL and write the Ethernet header.
     pub(crate) fn apply(&mut self, set: u32) -> Result<(), Fault> {
-        let packets = lent(&mut self.packets)?;
+        lent(&mut self.packets)?;
         let wanted = self.sets.bits(set)?;
-        self.parsed.forget(&wanted);
-        let without = masks::minus(&wanted, &self.complete);
+        self.apply_to(&wanted)
+    }
+
+    fn apply_to(&mut self, wanted: &Bits) -> Result<(), Fault> {
+        let packets = lent(&mut self.packets)?;
+        self.parsed.forget(wanted);
+        let without = masks::minus(wanted, &self.complete);
         if let Some(row) = masks::rows(&without).next() {
             return Err(format!(
                 "packet {} has no complete route: apply routes to the mask that `lookup` returns",
@@ -75,7 +81,7 @@ impl Batch {
             ));
         }
         if self.is_layer3 {
-            for row in masks::rows(&wanted) {
+            for row in masks::rows(wanted) {
                 let is_framed = std::mem::replace(&mut self.framed[row], true);
                 if !is_framed && !packets.packet(row).retreat(ETHERNET) {
                     self.framed[row] = false;
@@ -92,7 +98,7 @@ impl Batch {
             packets,
             room: &mut self.room,
             hops: (&self.hops, &self.hop_of),
-            wanted: &wanted,
+            wanted,
         };
         kernel::call(self.level, apply);
         Ok(())
@@ -101,8 +107,10 @@ impl Batch {
     /// Apply the routes of a lookup, and send the packets on the interfaces of their routes. Returns whether these are all packets of
     /// the script.
     pub(crate) fn forward(&mut self, set: u32) -> Result<bool, Fault> {
-        self.apply(set)?;
-        self.send(set, None)
+        lent(&mut self.packets)?;
+        let wanted = self.sets.bits(set)?;
+        self.apply_to(&wanted)?;
+        self.send_packets(set, &wanted, None)
     }
 
     /// Undo [`Batch::apply`] for the packets that are not sent, on the arc of IPv4 packets: the nodes behind expect the position at

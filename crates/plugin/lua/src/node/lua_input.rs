@@ -50,6 +50,8 @@ pub(crate) struct LuaScripts<A> {
     config: Box<Config>,
     verdicts: Vec<Verdict>,
     outputs: Vec<u32>,
+    /// The verdict on all packets is to send them; then `verdicts` are not set.
+    is_sent: bool,
     present: Vec<u64>,
     marks: Column,
     arc: PhantomData<A>,
@@ -68,6 +70,7 @@ impl<A: OnArc> LuaScripts<A> {
             config: Box::new(config),
             verdicts: vec![Verdict::Next; size],
             outputs: vec![0; size],
+            is_sent: false,
             present: vec![0; size.div_ceil(64).max(1)],
             marks: Column::new(size),
             arc: PhantomData,
@@ -128,6 +131,7 @@ impl<A: OnArc> LuaScripts<A> {
     ) -> LentPackets {
         let n = packets.len();
         self.verdicts[..n].fill(Verdict::Next);
+        self.is_sent = false;
         let mut scripts = std::mem::take(&mut self.config.scripts);
         for (at, (_, state)) in scripts.iter_mut().enumerate() {
             let Some(state) = state else { continue };
@@ -148,9 +152,14 @@ impl<A: OnArc> LuaScripts<A> {
         let n = packets.len();
         let (verdicts, outputs, errors) =
             (&mut self.verdicts, &mut self.outputs, &self.link.errors);
-        let present = &self.present;
+        let (present, is_sent) = (&self.present, &mut self.is_sent);
         let note = |batch: &Batch| {
             let (new, sent) = (batch.verdicts(n), batch.outputs(n));
+            if batch.is_sent {
+                *is_sent = true;
+                outputs[..n].copy_from_slice(sent);
+                return;
+            }
             let all: u32 = present.iter().map(|word| word.count_ones()).sum();
             if all as usize == n {
                 verdicts[..n].copy_from_slice(new);
@@ -186,7 +195,10 @@ impl<A: OnArc> Node for LuaScripts<A> {
         let (packets, empty) = v.lend();
         let mut v = empty.restore(self.run_scripts(cx, I::LEVEL, packets));
         let verdicts = &self.verdicts[..n];
-        let sent = verdicts.iter().filter(|it| **it == Verdict::Send).count();
+        let sent = match self.is_sent {
+            true => n,
+            false => verdicts.iter().filter(|it| **it == Verdict::Send).count(),
+        };
         cx.count(Count::Sent, sent as u64);
         if sent == n {
             v.column_mut(Col::TX).copy_from_slice(&self.outputs[..n]);

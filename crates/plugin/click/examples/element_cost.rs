@@ -190,6 +190,8 @@ const OTHERS: [&str; 17] = [
     "ToHost",
     "ToHostSniffers",
     "AddressInfo",
+    "AlignmentInfo",
+    "ClickyInfo",
     "IPRewriterPatterns",
     "ScheduleInfo",
     "FastUDPSource",

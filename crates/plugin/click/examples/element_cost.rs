@@ -183,7 +183,7 @@ const GRAPHS: &[(&str, &str)] = &[
     ("VLANEncap", "> VLANEncap(VLAN_ID 7) -> Discard;"),
 ];
 /// Elements that no graph without interfaces and files has, or that make packets without end.
-const OTHERS: [&str; 17] = [
+const OTHERS: &[&str] = &[
     "FromDevice",
     "PollDevice",
     "ToDevice",

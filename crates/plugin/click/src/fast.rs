@@ -1,10 +1,12 @@
 //! What elements do to all packets of a vector at once. A vector with a packet that needs more is handled packet by packet.
 
 use crate::columns::{DST, NET, NOTE, PORT};
+use crate::element::{Reason, Verdict};
 use crate::node::Port;
 use std::sync::Arc;
 use volley_graph::buf::META;
-use volley_graph::{Col, Column, Isa, Vector, Words, mask, or_all, strip_rows};
+use volley_graph::{Col, Column, Guard, Isa, Vector, Words, all_equal, mask, or_all, strip_rows};
+use volley_tables::Lpm4Snap;
 use volley_wire::Header;
 use volley_wire::eth::EthHeader;
 
@@ -45,6 +47,59 @@ pub enum Fast {
     AtMost(u32),
     /// An Ethernet header for the next hop is put in front: [`crate::Build::header`].
     Resolve,
+    /// Packets go to the outputs of their routes.
+    Route(Routes),
+}
+
+/// Routes by destination: leaf `n + 1` of the table means hop `n`.
+#[derive(Clone)]
+pub struct Routes {
+    /// Prefixes.
+    pub(crate) table: Lpm4Snap,
+    /// Next hops, 0 for none, and outputs.
+    pub(crate) hops: Arc<[(u32, usize)]>,
+}
+
+impl Routes {
+    /// The next hop, 0 for none, and the verdict of a leaf.
+    #[inline(always)]
+    fn of(&self, leaf: u32) -> (u32, u32) {
+        let at = (leaf as usize).checked_sub(1);
+        match at.and_then(|at| self.hops.get(at)) {
+            Some((gateway, port)) => (*gateway, Verdict::port_or(*port, Reason::NoRoute).0),
+            None => (0, Verdict::drop(Reason::NoRoute).0),
+        }
+    }
+
+    /// Look up destinations, replace them by next hops, and judge the packets. `leaves` is memory for as many words.
+    #[inline(always)]
+    pub(crate) fn judge(
+        &self,
+        addresses: &mut [u32],
+        leaves: &mut [u32],
+        verdicts: &mut [u32],
+        guard: Guard<'_>,
+    ) {
+        self.table.read(guard).lookup_batch(addresses, leaves);
+        if let Some(first) = leaves.first()
+            && all_equal(leaves)
+        {
+            let (gateway, verdict) = self.of(*first);
+            if gateway != 0 {
+                addresses.fill(gateway);
+            }
+            verdicts.fill(verdict);
+            return;
+        }
+        let rows = addresses.iter_mut().zip(leaves).zip(verdicts);
+        for ((address, leaf), verdict) in rows {
+            let (gateway, word) = self.of(*leaf);
+            if gateway != 0 {
+                *address = gateway;
+            }
+            *verdict = word;
+        }
+    }
 }
 
 /// Memory for the headers of a vector.
@@ -61,7 +116,7 @@ impl Scratch {
     pub(crate) fn new(fast: &Fast, size: usize) -> Scratch {
         let (header, word) = match fast {
             Fast::CheckIp(_) | Fast::Ttl => (size, 0),
-            Fast::Plain | Fast::AtMost(_) | Fast::EtherTypes(_) => (0, size),
+            Fast::Plain | Fast::AtMost(_) | Fast::EtherTypes(_) | Fast::Route(_) => (0, size),
             _ => (0, 0),
         };
         Scratch {
@@ -226,6 +281,24 @@ fn decrement<I: Isa>(v: &mut Vector<'_, I, Port>, scratch: &mut Scratch) -> Opti
 }
 
 impl Fast {
+    /// Judge each packet of a vector; false if the element does so.
+    #[inline(always)]
+    pub(crate) fn judge<I: Isa>(
+        &self,
+        v: &mut Vector<'_, I, Port>,
+        scratch: &mut Scratch,
+        verdicts: &mut [u32],
+        guard: Guard<'_>,
+    ) -> bool {
+        let Fast::Route(routes) = self else {
+            return false;
+        };
+        v.require(DST.col, 0);
+        let leaves = scratch.odd.words_mut(v.len());
+        routes.judge(v.column_mut(DST.col), leaves, verdicts, guard);
+        true
+    }
+
     /// Handle all packets: the output to which all of them go. Without one nothing was changed.
     #[inline(always)]
     pub(crate) fn run<I: Isa>(
@@ -234,7 +307,7 @@ impl Fast {
         scratch: &mut Scratch,
     ) -> Option<usize> {
         match self {
-            Fast::None | Fast::Resolve => None,
+            Fast::None | Fast::Resolve | Fast::Route(_) => None,
             Fast::Pass => Some(0),
             Fast::Strip(bytes) => are_long(v, *bytes).then(|| {
                 v.advance(*bytes);

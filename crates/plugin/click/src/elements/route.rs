@@ -3,26 +3,30 @@
 use super::{icmp, ping};
 use crate::arguments::{Arguments, mask, number, plain_words, prefix};
 use crate::columns::DST;
-use crate::element::{Each, Element, Made, Reason, Verdict};
+use crate::element::{Each, Element, Fast, Made, Reason, Verdict};
+use crate::fast::Routes;
 use crate::spec::Need::Rest;
 use crate::spec::{Context, Kind, Spec, argument};
 use std::fmt::Write;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use volley_graph::{Guard, Packet, Rows};
-use volley_tables::{Lpm4, Lpm4Snap};
+use volley_tables::Lpm4;
 
 /// Next hop and output of a route.
 type Hop = (u32, usize);
 
-/// The routes of an element: leaf `n + 1` of the table means hop `n`.
+/// The routes of an element.
 struct Lookup {
-    table: Lpm4Snap,
-    hops: Arc<[Hop]>,
+    routes: Routes,
     leaves: Box<[u32]>,
 }
 
 impl Each for Lookup {
+    fn fast(&self) -> Fast {
+        Fast::Route(self.routes.clone())
+    }
+
     /// Not called: the lookup is for a whole vector.
     fn packet(&mut self, _: &mut Packet<'_>, _: u64) -> Verdict {
         Verdict::drop(Reason::NoRoute)
@@ -31,22 +35,7 @@ impl Each for Lookup {
     fn run(&mut self, rows: &mut Rows<'_>, verdicts: &mut [u32], _: u64, guard: Guard<'_>) {
         let addresses = rows.column_mut(DST.col);
         let leaves = &mut self.leaves[..addresses.len()];
-        self.table.read(guard).lookup_batch(addresses, leaves);
-        for (row, leaf) in leaves.iter().enumerate() {
-            let hop = (*leaf as usize)
-                .checked_sub(1)
-                .and_then(|at| self.hops.get(at));
-            let verdict = match hop {
-                Some((gateway, port)) => {
-                    if *gateway != 0 {
-                        addresses[row] = *gateway;
-                    }
-                    Verdict::port_or(*port, Reason::NoRoute)
-                }
-                None => Verdict::drop(Reason::NoRoute),
-            };
-            verdicts[row] = verdict.0;
-        }
+        self.routes.judge(addresses, leaves, verdicts, guard);
     }
 }
 
@@ -94,8 +83,10 @@ fn lookup(arguments: &Arguments, context: &Context<'_>) -> Result<Made, String> 
     let (snap, hops, size) = (table.snap(), Arc::<[Hop]>::from(hops), context.vector_size);
     let element = move || {
         let lookup = Lookup {
-            table: snap.clone(),
-            hops: hops.clone(),
+            routes: Routes {
+                table: snap.clone(),
+                hops: hops.clone(),
+            },
             leaves: vec![0; size].into(),
         };
         Box::new(lookup) as Box<dyn Each>

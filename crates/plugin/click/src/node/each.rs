@@ -59,9 +59,15 @@ impl Node for EachNode {
             return v.send_all(Port(port));
         }
         let verdicts = self.verdicts.words_mut(n);
+        let is_judged = !I::FEW
+            && self
+                .fast
+                .judge(&mut v, &mut self.scratch, verdicts, cx.guard());
         let mut rows = v.rows();
-        self.element
-            .run(&mut rows, verdicts, cx.now_ns(), cx.guard());
+        if !is_judged {
+            self.element
+                .run(&mut rows, verdicts, cx.now_ns(), cx.guard());
+        }
         if self.ends {
             return v.free();
         }

@@ -8,6 +8,7 @@ use volley_graph::buf::META;
 use volley_graph::{Col, Column, Guard, Isa, Vector, Words, all_equal, mask, or_all, strip_rows};
 use volley_tables::Lpm4Snap;
 use volley_wire::Header;
+use volley_wire::checksum;
 use volley_wire::eth::EthHeader;
 
 /// Length of an Ethernet header.
@@ -185,6 +186,16 @@ fn suspicious(len: u32, [w0, w1, w2, src, dst]: [u32; 5], bad: &[u32; BAD]) -> u
     unusual(len, w0) | (sum ^ 0xffff) | from_bad
 }
 
+/// Add the bits of a strip's rows that have packets: those behind the last packet are undefined. A sum over strips also keeps compilers
+/// from making vectors of one row of many strips, which is slow.
+#[inline(always)]
+fn add_bits(bits: &mut [u32; 16], words: &[u32; 16], rows: usize) {
+    let rows = rows.min(16) as u32;
+    for row in 0..16 {
+        bits[row] |= words[row] & mask((row as u32) < rows);
+    }
+}
+
 /// Checks headers, and notes where they are, the destination and the length.
 #[inline(always)]
 fn check_ip<I: Isa>(
@@ -198,21 +209,23 @@ fn check_ip<I: Isa>(
     let strips = n.div_ceil(16);
     let header = &scratch.header.strips(n)[..strips];
     let lens = &v.strips(Col::LEN)[..strips];
-    let (odd, length, to) = (
-        &mut scratch.odd.strips_mut(n)[..strips],
+    let (length, to) = (
         &mut scratch.length.strips_mut(n)[..strips],
         &mut scratch.dst.strips_mut(n)[..strips],
     );
+    let mut bits = [0; 16];
     for strip in 0..strips {
         let [w0, w1, w2, src, dst] = &header[strip];
-        for row in 0..strip_rows::<I>(n, strip) {
+        let mut odd = [0; 16];
+        for row in 0..16 {
             let words = [w0[row], w1[row], w2[row], src[row], dst[row]];
-            odd[strip][row] = suspicious(lens[strip][row], words, bad);
-            length[strip][row] = w0[row] & 0xffff;
+            odd[row] = suspicious(lens[strip][row], words, bad);
         }
+        add_bits(&mut bits, &odd, n - 16 * strip);
+        length[strip] = w0.map(|word| word & 0xffff);
         to[strip] = *dst;
     }
-    if or_all(scratch.odd.words(n)) != 0 {
+    if or_all(&bits) != 0 {
         return None;
     }
     v.put(Col::LEN, &mut scratch.length);
@@ -227,13 +240,15 @@ fn same_type<I: Isa>(v: &mut Vector<'_, I, Port>, scratch: &mut Scratch) -> Opti
     let (n, under) = (v.len(), 0xffff_0000);
     v.words(12, &mut scratch.word);
     let first = *scratch.word.strips(n).first()?.first()?.first()?;
-    let strips = scratch.word.strips(n).iter();
-    for ([words], odd) in strips.zip(scratch.odd.strips_mut(n)) {
-        for (odd, word) in odd.iter_mut().zip(words) {
-            *odd = (word ^ first) & under;
+    let mut bits = [0; 16];
+    for (strip, [words]) in scratch.word.strips(n).iter().enumerate() {
+        let mut odd = [0; 16];
+        for row in 0..16 {
+            odd[row] = (words[row] ^ first) & under;
         }
+        add_bits(&mut bits, &odd, n - 16 * strip);
     }
-    (or_all(scratch.odd.words(n)) == 0).then_some((first >> 16) as u16)
+    (or_all(&bits) == 0).then_some((first >> 16) as u16)
 }
 
 /// Whether all packets begin with a header without options and are as long as it says, in one buffer each.
@@ -245,12 +260,15 @@ fn are_whole<I: Isa>(v: &mut Vector<'_, I, Port>, scratch: &mut Scratch) -> bool
     let n = v.len();
     v.words(0, &mut scratch.word);
     let strips = scratch.word.strips(n).iter().zip(v.strips(Col::LEN));
-    for (([w0], len), odd) in strips.zip(scratch.odd.strips_mut(n)) {
+    let mut bits = [0; 16];
+    for (strip, ([w0], len)) in strips.enumerate() {
+        let mut odd = [0; 16];
         for row in 0..16 {
             odd[row] = unusual(len[row], w0[row]);
         }
+        add_bits(&mut bits, &odd, n - 16 * strip);
     }
-    or_all(scratch.odd.words(n)) == 0
+    or_all(&bits) == 0
 }
 
 /// Decrements all TTLs, if each is above 1 (RFC 1624 for the checksum).
@@ -262,18 +280,20 @@ fn decrement<I: Isa>(v: &mut Vector<'_, I, Port>, scratch: &mut Scratch) -> Opti
     let n = v.len();
     v.words(0, &mut scratch.header);
     let strips = scratch.header.strips(n).iter().zip(v.strips(Col::LEN));
-    for (([w0, _, w2, ..], len), odd) in strips.zip(scratch.odd.strips_mut(n)) {
+    let mut bits = [0; 16];
+    for (strip, ([w0, _, w2, ..], len)) in strips.enumerate() {
+        let mut odd = [0; 16];
         for row in 0..16 {
             odd[row] = mask(w2[row] >> 24 < 2) | unusual(len[row], w0[row]);
         }
+        add_bits(&mut bits, &odd, n - 16 * strip);
     }
-    if or_all(scratch.odd.words(n)) != 0 {
+    if or_all(&bits) != 0 {
         return None;
     }
     v.apply::<12>(|_, header| {
         let [.., ttl, protocol, high, low] = *header;
-        let sum = u32::from(!u16::from_be_bytes([high, low])) + 0xfeff;
-        let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+        let sum = checksum::after_ttl_decrement(u16::from_be_bytes([high, low]));
         let [high, low] = sum.to_be_bytes();
         header[8..].copy_from_slice(&[ttl - 1, protocol, high, low]);
     });

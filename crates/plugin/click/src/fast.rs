@@ -5,7 +5,7 @@ use crate::element::{Reason, Verdict};
 use crate::node::Port;
 use std::sync::Arc;
 use volley_graph::buf::META;
-use volley_graph::{Col, Column, Guard, Isa, Vector, Words, all_equal, mask, or_all, strip_rows};
+use volley_graph::{Col, Column, Guard, Isa, Vector, Words, all_equal, mask, or_all};
 use volley_tables::Lpm4Snap;
 use volley_wire::Header;
 use volley_wire::checksum;
@@ -186,14 +186,16 @@ fn suspicious(len: u32, [w0, w1, w2, src, dst]: [u32; 5], bad: &[u32; BAD]) -> u
     unusual(len, w0) | (sum ^ 0xffff) | from_bad
 }
 
-/// Add the bits of a strip's rows that have packets: those behind the last packet are undefined. A sum over strips also keeps compilers
-/// from making vectors of one row of many strips, which is slow.
+/// Whether a word of a strip's rows has a bit; the rows behind the last packet are undefined. A loop that ends there is not made into one
+/// over single rows of many strips by compilers, which is slow.
 #[inline(always)]
-fn add_bits(bits: &mut [u32; 16], words: &[u32; 16], rows: usize) {
+fn any_bit(words: &[u32; 16], rows: usize) -> bool {
     let rows = rows.min(16) as u32;
+    let mut bits = 0;
     for row in 0..16 {
-        bits[row] |= words[row] & mask((row as u32) < rows);
+        bits |= words[row] & mask((row as u32) < rows);
     }
+    bits != 0
 }
 
 /// Checks headers, and notes where they are, the destination and the length.
@@ -213,7 +215,6 @@ fn check_ip<I: Isa>(
         &mut scratch.length.strips_mut(n)[..strips],
         &mut scratch.dst.strips_mut(n)[..strips],
     );
-    let mut bits = [0; 16];
     for strip in 0..strips {
         let [w0, w1, w2, src, dst] = &header[strip];
         let mut odd = [0; 16];
@@ -221,12 +222,11 @@ fn check_ip<I: Isa>(
             let words = [w0[row], w1[row], w2[row], src[row], dst[row]];
             odd[row] = suspicious(lens[strip][row], words, bad);
         }
-        add_bits(&mut bits, &odd, n - 16 * strip);
+        if any_bit(&odd, n - 16 * strip) {
+            return None;
+        }
         length[strip] = w0.map(|word| word & 0xffff);
         to[strip] = *dst;
-    }
-    if or_all(&bits) != 0 {
-        return None;
     }
     v.put(Col::LEN, &mut scratch.length);
     v.put(DST.col, &mut scratch.dst);
@@ -240,15 +240,16 @@ fn same_type<I: Isa>(v: &mut Vector<'_, I, Port>, scratch: &mut Scratch) -> Opti
     let (n, under) = (v.len(), 0xffff_0000);
     v.words(12, &mut scratch.word);
     let first = *scratch.word.strips(n).first()?.first()?.first()?;
-    let mut bits = [0; 16];
     for (strip, [words]) in scratch.word.strips(n).iter().enumerate() {
         let mut odd = [0; 16];
         for row in 0..16 {
             odd[row] = (words[row] ^ first) & under;
         }
-        add_bits(&mut bits, &odd, n - 16 * strip);
+        if any_bit(&odd, n - 16 * strip) {
+            return None;
+        }
     }
-    (or_all(&bits) == 0).then_some((first >> 16) as u16)
+    Some((first >> 16) as u16)
 }
 
 /// Whether all packets begin with a header without options and are as long as it says, in one buffer each.
@@ -260,15 +261,16 @@ fn are_whole<I: Isa>(v: &mut Vector<'_, I, Port>, scratch: &mut Scratch) -> bool
     let n = v.len();
     v.words(0, &mut scratch.word);
     let strips = scratch.word.strips(n).iter().zip(v.strips(Col::LEN));
-    let mut bits = [0; 16];
     for (strip, ([w0], len)) in strips.enumerate() {
         let mut odd = [0; 16];
         for row in 0..16 {
             odd[row] = unusual(len[row], w0[row]);
         }
-        add_bits(&mut bits, &odd, n - 16 * strip);
+        if any_bit(&odd, n - 16 * strip) {
+            return false;
+        }
     }
-    or_all(&bits) == 0
+    true
 }
 
 /// Decrements all TTLs, if each is above 1 (RFC 1624 for the checksum).
@@ -280,16 +282,14 @@ fn decrement<I: Isa>(v: &mut Vector<'_, I, Port>, scratch: &mut Scratch) -> Opti
     let n = v.len();
     v.words(0, &mut scratch.header);
     let strips = scratch.header.strips(n).iter().zip(v.strips(Col::LEN));
-    let mut bits = [0; 16];
     for (strip, ([w0, _, w2, ..], len)) in strips.enumerate() {
         let mut odd = [0; 16];
         for row in 0..16 {
             odd[row] = mask(w2[row] >> 24 < 2) | unusual(len[row], w0[row]);
         }
-        add_bits(&mut bits, &odd, n - 16 * strip);
-    }
-    if or_all(&bits) != 0 {
-        return None;
+        if any_bit(&odd, n - 16 * strip) {
+            return None;
+        }
     }
     v.apply::<12>(|_, header| {
         let [.., ttl, protocol, high, low] = *header;

@@ -299,22 +299,23 @@ fn plain(parsed: &Parsed, packets: &LentPackets, info: VectorInfo<'_>) -> Option
     let n = packets.len();
     let (headers, lens) = (parsed.header.strips(n), packets.strips(Col::LEN));
     let net = if info.is_layer3 { 0 } else { ETHERNET };
-    let odd = oddities((headers, lens), net as u32, n);
+    if has_odd_header((headers, lens), net as u32, n) {
+        return None;
+    }
     if info.is_layer3 {
-        return (odd == 0).then_some(NO_TYPE);
+        return Some(NO_TYPE);
     }
     let rx = packets.column(Col::RX);
     let &interface = rx.first()?;
     let mac = halves(info.macs, interface).filter(|_| all_equal(rx))?;
     let [.., kind] = parsed.frame.row(0);
-    let foreign = differences(parsed.frame.strips(n), mac, kind, n);
-    ((odd | foreign) == 0).then_some(kind >> 16)
+    let differ = do_frames_differ(parsed.frame.strips(n), mac, kind, n);
+    (!differ).then_some(kind >> 16)
 }
 
-/// Not 0 if an IPv4 packet needs an exact check or has padding. `net` is where their headers begin.
+/// Whether an IPv4 packet needs an exact check or has padding. `net` is where their headers begin.
 #[inline(always)]
-fn oddities((headers, lens): (&[[[u32; 16]; 5]], &[[u32; 16]]), net: u32, n: usize) -> u32 {
-    let mut bits = [0; 16];
+fn has_odd_header((headers, lens): (&[[[u32; 16]; 5]], &[[u32; 16]]), net: u32, n: usize) -> bool {
     for (strip, (header, lens)) in headers.iter().zip(lens).enumerate() {
         let [w0, w1, w2, src, dst] = header;
         let mut odd = [0; 16];
@@ -323,35 +324,44 @@ fn oddities((headers, lens): (&[[[u32; 16]; 5]], &[[u32; 16]]), net: u32, n: usi
             let words = [w0[row], w1[row], w2[row], src[row], dst[row]];
             odd[row] = suspicious(len, words) | (w0[row] & 0xffff ^ len);
         }
-        gather(&mut bits, &odd, n - 16 * strip);
+        if any_bit(&odd, n - 16 * strip) {
+            return true;
+        }
     }
-    bits.iter().fold(0, |all, word| all | word)
+    false
 }
 
-/// Not 0 if a frame is not for this MAC address, or has another EtherType than the upper half of `kind`.
+/// Whether a frame is not for this MAC address, or has another EtherType than the upper half of `kind`.
 #[inline(always)]
-fn differences(frames: &[[[u32; 16]; 4]], (high, low): (u32, u32), kind: u32, n: usize) -> u32 {
-    let mut bits = [0; 16];
+fn do_frames_differ(
+    frames: &[[[u32; 16]; 4]],
+    (high, low): (u32, u32),
+    kind: u32,
+    n: usize,
+) -> bool {
     for (strip, [first, second, _, last]) in frames.iter().enumerate() {
         let mut odd = [0; 16];
         for row in 0..16 {
             let is_foreign = (first[row] ^ high) | (second[row] >> 16 ^ low);
             odd[row] = is_foreign | ((last[row] ^ kind) >> 16);
         }
-        gather(&mut bits, &odd, n - 16 * strip);
+        if any_bit(&odd, n - 16 * strip) {
+            return true;
+        }
     }
-    bits.iter().fold(0, |all, word| all | word)
+    false
 }
 
-/// Add the bits of a strip's rows that have packets: those behind the last packet are undefined. (A closure for each row, as
-/// `array::from_fn` has it, would not be compiled for the level.)
+/// Whether a word of a strip's rows has a bit; the rows behind the last packet are undefined. A loop that ends there is not made into one
+/// over single rows of many strips by compilers, which is slow, and neither is one without closures for the rows.
 #[inline(always)]
-fn gather(bits: &mut [u32; 16], words: &[u32; 16], rows: usize) {
+fn any_bit(words: &[u32; 16], rows: usize) -> bool {
     let rows = rows.min(16) as u32;
+    let mut bits = 0;
     for row in 0..16 {
-        let is_in = u32::from((row as u32) < rows);
-        bits[row] |= words[row] & is_in.wrapping_neg();
+        bits |= words[row] & u32::from((row as u32) < rows).wrapping_neg();
     }
+    bits != 0
 }
 
 /// Judge IPv4 headers. Sets for each packet whether an exact check is needed, whether it has padding, where the IPv4 packet ends, and

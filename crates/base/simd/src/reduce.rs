@@ -21,6 +21,18 @@ pub fn or_all(column: &[u32]) -> u32 {
     column.iter().fold(0, |acc, &x| acc | x)
 }
 
+/// Whether a word of the first `rows` of a strip has a bit; the others are undefined. A loop over strips that ends there is not made into
+/// one over single rows of many strips by compilers, which is slow (gathers).
+#[inline(always)]
+pub fn any_bit(strip: &[u32; 16], rows: usize) -> bool {
+    let rows = rows.min(16) as u32;
+    let mut bits = 0;
+    for row in 0..16 {
+        bits |= strip[row] & mask((row as u32) < rows);
+    }
+    bits != 0
+}
+
 /// The sum of all words, without overflow.
 #[inline(always)]
 pub fn sum(column: &[u32]) -> u64 {
@@ -30,6 +42,15 @@ pub fn sum(column: &[u32]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bits_behind_the_last_row_do_not_count() {
+        let mut strip = [0; 16];
+        assert!(!any_bit(&strip, 16) && !any_bit(&strip, 256));
+        strip[5] = 1 << 31;
+        assert!(any_bit(&strip, 6) && any_bit(&strip, 100));
+        assert!(!any_bit(&strip, 5) && !any_bit(&strip, 0));
+    }
 
     #[test]
     fn whole_column_answers() {

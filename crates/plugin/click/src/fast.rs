@@ -5,7 +5,7 @@ use crate::element::{Reason, Verdict};
 use crate::node::Port;
 use std::sync::Arc;
 use volley_graph::buf::META;
-use volley_graph::{Col, Column, Guard, Isa, Vector, Words, all_equal, mask, or_all};
+use volley_graph::{Col, Column, Guard, Isa, Vector, Words, all_equal, any_bit, mask, or_all};
 use volley_tables::Lpm4Snap;
 use volley_wire::Header;
 use volley_wire::checksum;
@@ -184,18 +184,6 @@ fn suspicious(len: u32, [w0, w1, w2, src, dst]: [u32; 5], bad: &[u32; BAD]) -> u
     let sum = (sum & 0xffff) + (sum >> 16);
     let from_bad = bad.iter().fold(0, |any, it| any | mask(src == *it));
     unusual(len, w0) | (sum ^ 0xffff) | from_bad
-}
-
-/// Whether a word of a strip's rows has a bit; the rows behind the last packet are undefined. A loop that ends there is not made into one
-/// over single rows of many strips by compilers, which is slow.
-#[inline(always)]
-fn any_bit(words: &[u32; 16], rows: usize) -> bool {
-    let rows = rows.min(16) as u32;
-    let mut bits = 0;
-    for row in 0..16 {
-        bits |= words[row] & mask((row as u32) < rows);
-    }
-    bits != 0
 }
 
 /// Checks headers, and notes where they are, the destination and the length.

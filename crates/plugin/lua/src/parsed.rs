@@ -6,7 +6,7 @@ use crate::fields::{self, ETHERNET};
 use crate::ip4::{self, Valid4};
 use crate::masks;
 use crate::sets::{Bits, NO_BITS};
-use volley_sdk::kernel::{self, Kernel, all_equal};
+use volley_sdk::kernel::{self, Kernel, all_equal, any_bit};
 use volley_sdk::lend::{LentPackets, Offsets};
 use volley_sdk::prelude::*;
 use volley_sdk::wire::MacAddr;
@@ -350,18 +350,6 @@ fn do_frames_differ(
         }
     }
     false
-}
-
-/// Whether a word of a strip's rows has a bit; the rows behind the last packet are undefined. A loop that ends there is not made into one
-/// over single rows of many strips by compilers, which is slow, and neither is one without closures for the rows.
-#[inline(always)]
-fn any_bit(words: &[u32; 16], rows: usize) -> bool {
-    let rows = rows.min(16) as u32;
-    let mut bits = 0;
-    for row in 0..16 {
-        bits |= words[row] & u32::from((row as u32) < rows).wrapping_neg();
-    }
-    bits != 0
 }
 
 /// Judge IPv4 headers. Sets for each packet whether an exact check is needed, whether it has padding, where the IPv4 packet ends, and

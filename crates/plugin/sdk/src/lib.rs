@@ -39,7 +39,7 @@ pub mod tables {
 
 /// Code that is compiled for each instruction-set level, for loops over columns outside of nodes.
 pub mod kernel {
-    pub use volley_simd::{Bits, Isa, Kernel, Level, all_equal, call, or_all};
+    pub use volley_simd::{Bits, Isa, Kernel, Level, all_equal, any_bit, call, or_all};
 }
 
 /// Packets that a node lends to code without its types.

@@ -10,7 +10,8 @@ use volley_fib::Af;
 use volley_fib::columns::{DPO, FORWARDING};
 use volley_fib::dataplane::{AdjFacts, AdjTable, DataPlane, Dpo, View};
 use volley_graph::{
-    Col, Column, ColumnInfo, Consumed, Counters, Cx, Isa, Node, Vector, all_equal, counters, nexts,
+    Col, Column, ColumnInfo, Consumed, Counters, Cx, Isa, Node, Vector, all_equal, any_bit,
+    counters, nexts,
 };
 
 /// Length of an Ethernet header.
@@ -82,6 +83,21 @@ fn judge(len: u32, facts: AdjFacts) -> u32 {
     } else {
         Count::NoAdjacency.code()
     }
+}
+
+/// Whether the verdict on one of `n` packets is not 0.
+#[inline(always)]
+fn is_any_odd(n: usize, lens: &[[u32; 16]], facts: &[[AdjFacts; 16]]) -> bool {
+    for (strip, (lens, facts)) in lens.iter().zip(facts).enumerate() {
+        let mut codes = [0; 16];
+        for row in 0..16 {
+            codes[row] = judge(lens[row], facts[row]);
+        }
+        if any_bit(&codes, n - 16 * strip) {
+            return true;
+        }
+    }
+    false
 }
 
 /// Decrements the TTL and writes the new Ethernet header.
@@ -165,25 +181,23 @@ impl<F: Icmp> Node for Rewrite<F> {
         }
         let dpo = v.column(DPO.col);
         let one = all_equal(dpo).then(|| adjs.words(dpo.first().map_or(0, |&d| Dpo(d).index())));
-        match &one {
+        let odd = match &one {
             Some(words) => {
                 tx.words_mut(n).fill(words.tx_if);
-                for (code, &len) in verdict.words_mut(n).iter_mut().zip(v.column(Col::LEN)) {
-                    *code = judge(len, words.facts);
-                }
+                let lens = v.column(Col::LEN).iter();
+                let longest = lens.fold(0, |longest, &len| longest.max(len));
+                judge(longest, words.facts) != 0
             }
             None => {
                 adjs.facts_of(v.strips(DPO.col), tx.strips_mut(n), facts);
-                let from = v.strips(Col::LEN).iter().zip(&*facts);
-                for (verdict, (lens, facts)) in verdict.strips_mut(n).iter_mut().zip(from) {
-                    for k in 0..16 {
-                        verdict[k] = judge(lens[k], facts[k]);
-                    }
-                }
+                is_any_odd(n, v.strips(Col::LEN), facts)
             }
-        }
-        let odd = volley_graph::or_all(verdict.words(n)) != 0;
+        };
         if odd {
+            let lens = v.column(Col::LEN).iter().zip(v.column(DPO.col));
+            for (code, (&len, &dpo)) in verdict.words_mut(n).iter_mut().zip(lens) {
+                *code = judge(len, adjs.words(Dpo(dpo).index()).facts);
+            }
             let facts = |row: usize| adjs.words(Dpo(v.column(DPO.col)[row]).index()).facts;
             let mtu = |row: usize| u32::from(facts(row).mtu());
             let view = fib.read(cx.guard());

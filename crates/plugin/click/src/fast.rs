@@ -107,25 +107,26 @@ impl Routes {
 pub(crate) struct Scratch {
     header: Words<5>,
     word: Words<1>,
-    odd: Column,
     length: Column,
     dst: Column,
+    leaves: Column,
 }
 
 impl Scratch {
     /// For vectors of up to `size` packets; without memory where the element needs none.
     pub(crate) fn new(fast: &Fast, size: usize) -> Scratch {
-        let (header, word) = match fast {
-            Fast::CheckIp(_) | Fast::Ttl => (size, 0),
-            Fast::Plain | Fast::AtMost(_) | Fast::EtherTypes(_) | Fast::Route(_) => (0, size),
-            _ => (0, 0),
+        let (header, word, leaves) = match fast {
+            Fast::CheckIp(_) | Fast::Ttl => (size, 0, 0),
+            Fast::Plain | Fast::AtMost(_) | Fast::EtherTypes(_) => (0, size, 0),
+            Fast::Route(_) => (0, 0, size),
+            _ => (0, 0, 0),
         };
         Scratch {
             header: Words::new(header),
             word: Words::new(word),
-            odd: Column::new(header.max(word)),
             length: Column::new(header),
             dst: Column::new(header),
+            leaves: Column::new(leaves),
         }
     }
 }
@@ -302,7 +303,7 @@ impl Fast {
             return false;
         };
         v.require(DST.col, 0);
-        let leaves = scratch.odd.words_mut(v.len());
+        let leaves = scratch.leaves.words_mut(v.len());
         routes.judge(v.column_mut(DST.col), leaves, verdicts, guard);
         true
     }

@@ -5,6 +5,7 @@ mod click_speed;
 mod lua;
 mod native_cost;
 mod outside;
+mod project;
 mod replacements;
 mod talk;
 
@@ -21,8 +22,8 @@ macro_rules! tests {
 pub const ITEMS: &[Item] = &[
     item(
         "new",
-        "a project of at most 40 lines with its test, written by `volley plugin new`",
-        Work::Command(&["test", "--workspace", "--bin", "volley", "plugin::"]),
+        "a project of at most 40 lines that `volley plugin new` writes: its test passes, it is built, and packets pass its node in a router",
+        Work::Look(project::judge),
     ),
     item(
         "load-replace-unload",

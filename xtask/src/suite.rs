@@ -26,10 +26,14 @@ const LONGEST: [&str; 5] = [
     "full_table",
 ];
 /// Other test files that take ten seconds or more: a quick run omits them and those of [`LONGEST`] and [`ALONE`].
-const SLOW: [&str; 18] = [
+const SLOW: [&str; 26] = [
     "addresses",
+    "api_clients",
     "bridge",
     "commits",
+    "demo_capture",
+    "discovery",
+    "failures",
     "frr",
     "http",
     "in_place",
@@ -39,9 +43,13 @@ const SLOW: [&str; 18] = [
     "multicast",
     "neighbors",
     "peers",
+    "plugins",
     "replay",
     "slaac",
+    "soak",
     "spread",
+    "switches",
+    "unnumbered",
     "vlan",
     "week",
     "workers",
@@ -313,7 +321,9 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let crates = ["crates/io", "crates/net"].map(|dir| root.join(dir).read_dir().unwrap());
         let crates = crates.into_iter().flatten().map(|it| it.unwrap().path());
-        let dirs: Vec<PathBuf> = crates.chain([root.join("apps/volley")]).collect();
+        let dirs: Vec<PathBuf> = crates
+            .chain(["apps/volley", "tools/lab"].map(|dir| root.join(dir)))
+            .collect();
         for name in ALONE.iter().chain(&LONGEST).chain(&SLOW) {
             let file = format!("tests/{name}.rs");
             assert!(dirs.iter().any(|dir| dir.join(&file).is_file()), "{name}");

@@ -16,7 +16,8 @@ pub fn run(home: &Home) -> Outcome {
     if !run::exists(TOOL) {
         return Outcome::Skip(format!("the program {TOOL} is not on PATH"));
     }
-    let folder = home.target.join("duplicates");
+    // Outside of the checkout, because the tool leaves out what git ignores.
+    let folder = std::env::temp_dir().join(format!("volley-duplicates-{}", std::process::id()));
     let counted = list(home, &folder).and_then(|text| pairs(&text));
     let removed = std::fs::remove_dir_all(&folder).map_err(|error| error.to_string());
     Outcome::of(counted.and_then(|pairs| removed.and_then(|()| judge(pairs))))

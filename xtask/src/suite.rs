@@ -26,7 +26,7 @@ const LONGEST: [&str; 5] = [
     "full_table",
 ];
 /// Other test files that take ten seconds or more: a quick run omits them and those of [`LONGEST`] and [`ALONE`].
-const SLOW: [&str; 26] = [
+const SLOW: [&str; 24] = [
     "addresses",
     "api_clients",
     "bridge",
@@ -48,8 +48,6 @@ const SLOW: [&str; 26] = [
     "slaac",
     "soak",
     "spread",
-    "switches",
-    "unnumbered",
     "vlan",
     "week",
     "workers",

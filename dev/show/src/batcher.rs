@@ -1,6 +1,6 @@
 //! The items of "The path batcher": the section `To show`, then its other requirements.
 
-use super::{Item, Sitting, Work, item, long};
+use super::{Item, Sitting, Work, item, long, test_file};
 use house_experiments::paths::{self, CACHES, GATHERS, Point};
 use serde::Deserialize;
 use xtask::budget;
@@ -48,7 +48,7 @@ pub const ITEMS: [Item; 11] = [
     item(
         "corpora",
         "captures pass unchanged as a set, each flow in order",
-        Work::Command(&["test", "-p", "volley", "--test", "replay", "path_batcher"]),
+        Work::Command(test_file!["replay", "path_batcher"]),
     ),
     item(
         "order",

@@ -1,17 +1,17 @@
 //! The items of "One control core": the section `To show`, then the requirements of its parts.
 
-use super::{Item, Sitting, Work, at_most, item, long};
+use super::{Item, Sitting, Work, at_most, item, long, test_file};
 use xtask::report::{Fail, Outcome, Skip};
 use xtask::run::Program;
 
 /// The property tests against the real stack.
 const PROPERTIES: &[&str] = &["test", "-p", "volley-daemon", "--lib", "run::tests"];
 /// The daemon as a service.
-const SERVICE: &[&str] = &["test", "-p", "volley", "--test", "service"];
+const SERVICE: &[&str] = test_file!["service"];
 /// Reasons, traces and captures of dropped packets.
-const DROPS: &[&str] = &["test", "-p", "volley", "--test", "drops"];
+const DROPS: &[&str] = test_file!["drops"];
 /// Tests of the book's claims.
-const BOOK: &[&str] = &["test", "-p", "volley", "--test", "book"];
+const BOOK: &[&str] = test_file!["book"];
 
 pub const ITEMS: [Item; 23] = [
     item(
@@ -47,7 +47,7 @@ pub const ITEMS: [Item; 23] = [
     item(
         "hostile-http",
         "the same over HTTP, and everything that is refused; the Python client",
-        Work::Command(&["test", "-p", "volley", "--test", "http"]),
+        Work::Command(test_file!["http"]),
     ),
     item(
         "full-disk",

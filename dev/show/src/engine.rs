@@ -1,6 +1,6 @@
 //! The items of "The vector engine": its sections `Speed and memory to reach`, `Bad input` and `Done when`, in order.
 
-use super::{Item, Work, bench_items, item, long, lpm_items, run_items};
+use super::{Item, Work, bench_items, item, long, lpm_items, run_items, test_file};
 use xtask::{budget, report::Outcome, sanitize};
 
 pub const ITEMS: [Item; 39] = [
@@ -111,7 +111,7 @@ pub const ITEMS: [Item; 39] = [
     item(
         "replay",
         "captures through vector sizes and ISA levels, against the oracle",
-        Work::Command(&["test", "--workspace", "--test", "replay"]),
+        Work::Command(test_file!["replay"]),
     ),
     long(
         "replay-all",
@@ -151,13 +151,7 @@ pub const ITEMS: [Item; 39] = [
     item(
         "no-buffers",
         "running out of buffers drops and counts",
-        Work::Command(&[
-            "test",
-            "--workspace",
-            "--test",
-            "streams",
-            "running_out_of_buffers",
-        ]),
+        Work::Command(test_file!["streams", "running_out_of_buffers"]),
     ),
     // Done when.
     long(

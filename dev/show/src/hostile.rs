@@ -3,39 +3,30 @@
 mod data;
 mod repeated;
 
-use super::{Item, Sitting, Work, guest_items, item, long};
+use super::{Item, Sitting, Work, guest_items, item, long, test_file};
 use xtask::report::{Fail, Outcome, Pass};
 use xtask::sanitize;
-
-/// The tests of `apps/volley/tests/damage.rs` whose names contain one of these words.
-macro_rules! damage {
-    ($($word:literal),+) => {
-        Work::Command(&["test", "--workspace", "--test", "damage", "--", $($word),+])
-    };
-}
-
-/// The tests of `apps/volley/tests/peers.rs` whose names contain one of these words.
-macro_rules! peers {
-    ($($word:literal),+) => {
-        Work::Command(&["test", "--workspace", "--test", "peers", "--", $($word),+])
-    };
-}
 
 pub const ITEMS: [Item; 31] = [
     item(
         "blocked-worker",
         "1: peers fill the event counters that they are notified by, and make them block: forwarding, answers and the end go on",
-        peers!["blocks_nothing"],
+        Work::Command(test_file!["peers", "blocks_nothing"]),
     ),
     item(
         "shrunk-memory",
         "2: memif and vhost-user peers shrink their memory, many of each, in either order: each interface names the fault",
-        peers!["shrinks_in_either_order"],
+        Work::Command(test_file!["peers", "shrinks_in_either_order"]),
     ),
     item(
         "peer-memory",
         "9: sparse files of 4 GB: what a peer left out costs no more than peer_charge_mb, also in a cgroup of 600 MB",
-        peers!["cost_no_more", "are_refused", "does_not_end_a_daemon"],
+        Work::Command(test_file![
+            "peers",
+            "cost_no_more",
+            "are_refused",
+            "does_not_end_a_daemon"
+        ]),
     ),
     item(
         "shared-memory",
@@ -50,32 +41,37 @@ pub const ITEMS: [Item; 31] = [
     item(
         "damaged-start",
         "4: a daemon over damaged commits does not start, and the command that its error names repairs it",
-        damage!["damage", "crc_of_zlib"],
+        Work::Command(test_file!["damage", "damage", "crc_of_zlib"]),
     ),
     item(
         "full-disk-deadline",
         "5: a confirm deadline passes while the disk is full: what runs goes back, the disk is tried again",
-        damage!["deadline"],
+        Work::Command(test_file!["damage", "deadline"]),
     ),
     item(
         "odd-files",
         "6: FIFOs, devices, endless and huge files, links as paths of every command: refused, and the daemon answers on",
-        Work::Command(&["test", "--workspace", "--test", "odd_files"]),
+        Work::Command(test_file!["odd_files"]),
     ),
     item(
         "private-files",
         "13: state directory, commits and captures belong to their user alone",
-        damage!["user_alone"],
+        Work::Command(test_file!["damage", "user_alone"]),
     ),
     item(
         "foreign-socket",
         "14, 15: another user's socket, one that does not accept, answers with escape sequences, token and key files that others read",
-        Work::Command(&["test", "--workspace", "--test", "foreign_socket"]),
+        Work::Command(test_file!["foreign_socket"]),
     ),
     item(
         "small-faults",
         "15: reads during a commit, odd numbers, long comments, SIGHUP, a read-only state directory",
-        damage!["while_a_commit", "end_nothing", "is_read"],
+        Work::Command(test_file![
+            "damage",
+            "while_a_commit",
+            "end_nothing",
+            "is_read"
+        ]),
     ),
     item(
         "unit",
@@ -85,12 +81,12 @@ pub const ITEMS: [Item; 31] = [
     item(
         "system-calls",
         "16: every thread, stopped and made to call execve, ptrace, mount and others, is refused; workers open nothing",
-        Work::Command(&["test", "--workspace", "--test", "seccomp"]),
+        Work::Command(test_file!["seccomp"]),
     ),
     item(
         "folders",
         "16: every thread, stopped and made to create, write, remove and read files outside the daemon's folders, is refused (Landlock)",
-        Work::Command(&["test", "--workspace", "--test", "landlock"]),
+        Work::Command(test_file!["landlock"]),
     ),
     data::FULL_TABLE,
     data::COMMITS,
@@ -114,14 +110,7 @@ pub const ITEMS: [Item; 31] = [
         "memif peers over sockets, epoll, memory and eventfds that fail, 2,000 seeds: up and exchanging packets, or down with a reason",
         Work::With(
             &[("VOLLEY_SEEDS", "2000")],
-            &[
-                "test",
-                "--workspace",
-                "--test",
-                "simulation",
-                "--",
-                "a_memif_interface",
-            ],
+            test_file!["simulation", "a_memif_interface"],
         ),
     ),
     item(
@@ -129,14 +118,7 @@ pub const ITEMS: [Item; 31] = [
         "vhost-user and virtio-user peers over sockets, memory and eventfds that fail, 2,000 seeds: up and exchanging frames, or down with a reason",
         Work::With(
             &[("VOLLEY_SEEDS", "2000")],
-            &[
-                "test",
-                "--workspace",
-                "--test",
-                "simulation",
-                "--",
-                "a_vhost_interface",
-            ],
+            test_file!["simulation", "a_vhost_interface"],
         ),
     ),
     repeated::KILLS,
@@ -148,14 +130,7 @@ pub const ITEMS: [Item; 31] = [
         Work::Span(
             "VOLLEY_SOAK_SECONDS",
             7200,
-            &[
-                "test",
-                "--workspace",
-                "--test",
-                "soak",
-                "--",
-                "nothing_is_lost",
-            ],
+            test_file!["soak", "nothing_is_lost"],
         ),
     ),
     item(

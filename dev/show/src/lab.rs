@@ -1,7 +1,7 @@
 //! The items of "The lab" that exist: the search, comparisons, reports and interrupted runs.
 
 use super::list::Sitting;
-use super::{Item, Work, item, lab_page, long};
+use super::{Item, Work, item, lab_page, long, test_file};
 use std::path::Path;
 use xtask::home::Home;
 use xtask::report::Outcome;
@@ -70,7 +70,7 @@ pub const ITEMS: &[Item] = &[
     tests(
         "failures",
         "Ctrl-C and resume, a switch that dies or hangs, a full disk, no root, no programs: reported, and nothing left behind",
-        &["test", "--workspace", "--test", "failures"],
+        test_file!["failures"],
     ),
     tests(
         "report",

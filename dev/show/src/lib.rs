@@ -35,7 +35,7 @@ use xtask::error::Error;
 use xtask::home::Home;
 use xtask::report::{Fail, Outcome, Pass, Report, Skip};
 
-use list::{Item, Sitting, Work, at_least, at_most, item, long};
+use list::{Item, Sitting, Work, at_least, at_most, item, long, test_file};
 
 /// The command: runs the list of that name.
 pub fn run(home: &Home, name: &str, long: bool, only: &[String]) -> Result<bool, Error> {

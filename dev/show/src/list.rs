@@ -35,6 +35,15 @@ pub const fn long(name: &'static str, what: &'static str, work: Work) -> Item {
     }
 }
 
+/// The command for the tests of one file of integration tests, or for those of them whose names contain one of the words behind its
+/// name. The tests are built with the features of the whole workspace, as those of CI are: nothing is compiled twice.
+macro_rules! test_file {
+    [$file:literal $(, $word:literal)* $(,)?] => {
+        &["test", "--workspace", "--test", $file, "--", $($word),*]
+    };
+}
+pub(crate) use test_file;
+
 /// Method of judging an item.
 pub enum Work {
     /// Maximum TSC cycles per packet of a bench run. The arguments may contain `TABLES`.

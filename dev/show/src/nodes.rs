@@ -9,14 +9,7 @@ mod project;
 mod replacements;
 mod talk;
 
-use super::{Item, Work, item};
-
-/// Tests of plugins, by the beginnings of their names.
-macro_rules! tests {
-    [$($name:literal),* $(,)?] => {
-        Work::Command(&["test", "--workspace", "--test", "plugins", "--", $($name),*])
-    };
-}
+use super::{Item, Work, item, test_file};
 
 /// The tests are built with the features of the whole workspace, as those of CI are: nothing is compiled twice.
 pub const ITEMS: &[Item] = &[
@@ -43,22 +36,24 @@ pub const ITEMS: &[Item] = &[
     item(
         "abi",
         "wrong compiler or SDK, truncated, no plugin, panics: one sentence, the router goes on",
-        tests![
+        Work::Command(test_file![
+            "plugins",
             "what_is_no_plugin_of_this_router",
             "a_file_that_others_can_change",
             "a_plugin_that_does_not_register",
             "a_refused_version_leaves",
             "a_panic_in_a_node",
-        ],
+        ]),
     ),
     item(
         "faces",
         "a plugin and its objects in file, commands, HTTP; refused while used; gone after unload",
-        tests![
+        Work::Command(test_file![
+            "plugins",
             "a_plugin_is_an_object",
             "objects_of_a_plugin",
             "a_file_with_a_plugin",
-        ],
+        ]),
     ),
     item(
         "native-cost",
@@ -110,18 +105,11 @@ pub const ITEMS: &[Item] = &[
     item(
         "python",
         "graphs that the Python client wires, changes under traffic and stops, in a daemon",
-        Work::Command(&[
-            "test",
-            "--workspace",
-            "--test",
-            "http",
-            "--",
-            "the_python_client",
-        ]),
+        Work::Command(test_file!["http", "the_python_client"]),
     ),
     item(
         "snabb-style",
         "Lua programs that wire apps as in Snabb, in a daemon: changed under traffic, no packet lost",
-        Work::Command(&["test", "--workspace", "--test", "snabb"]),
+        Work::Command(test_file!["snabb"]),
     ),
 ];

@@ -1,7 +1,7 @@
 //! The items of "One definition per object".
 
 use super::house::words;
-use super::{Item, Sitting, Work, at_most, control, item};
+use super::{Item, Sitting, Work, at_most, control, item, test_file};
 use std::collections::{BTreeMap, BTreeSet};
 use xtask::ci;
 use xtask::home::Home;
@@ -68,7 +68,7 @@ pub const ITEMS: &[Item] = &[
     item(
         "same",
         "commands and files that an earlier version understood mean the same",
-        Work::Command(&["test", "-p", "volley", "--test", "same"]),
+        Work::Command(test_file!["same"]),
     ),
     item(
         "names",
@@ -83,7 +83,7 @@ pub const ITEMS: &[Item] = &[
     item(
         "forgotten",
         "an interface with every setting that any class defines, renamed and deleted: nothing is lost, nothing is left",
-        Work::Command(&["test", "-p", "volley", "--test", "forgotten"]),
+        Work::Command(test_file!["forgotten"]),
     ),
     item(
         "cost",
@@ -118,7 +118,7 @@ pub const ITEMS: &[Item] = &[
     item(
         "dhcp-relay",
         "leases of a real server through the relay, for IPv4 and IPv6; every field read by scapy; several tables",
-        Work::Command(&["test", "-p", "volley", "--test", "dhcp_relay"]),
+        Work::Command(test_file!["dhcp_relay"]),
     ),
 ];
 

@@ -1,7 +1,7 @@
 //! The items of "A complete IP router that FRR can drive": items that can be shown now, each a real run, and those that
 //! cannot, with the reason.
 
-use super::{Item, Sitting, Work, compliance, guest_items, item, run_items, slow_path};
+use super::{Item, Sitting, Work, compliance, guest_items, item, run_items, slow_path, test_file};
 use xtask::report::{Fail, Outcome, Pass, Skip};
 use xtask::run::Program;
 
@@ -22,7 +22,7 @@ pub const ITEMS: [Item; 42] = [
     item(
         "corpora",
         "capture corpora and mutated packets through interfaces with all of this switched on",
-        Work::Command(&["test", "--workspace", "--test", "replay"]),
+        Work::Command(test_file!["replay"]),
     ),
     item(
         "arp-hosts",
@@ -72,12 +72,12 @@ pub const ITEMS: [Item; 42] = [
     item(
         "icmp",
         "kernel pings, traceroutes and path MTU; every error judged by scapy; floods limited",
-        Work::Command(&["test", "--workspace", "--test", "icmp"]),
+        Work::Command(test_file!["icmp"]),
     ),
     item(
         "ping",
         "ping and traceroute from the command line, both families, by source and table",
-        Work::Command(&["test", "--workspace", "--test", "ping"]),
+        Work::Command(test_file!["ping"]),
     ),
     item(
         "linux-differential",
@@ -97,12 +97,12 @@ pub const ITEMS: [Item; 42] = [
     item(
         "reassembly",
         "fragments for the router: kernel pings up to 65507 bytes, scapy's overlaps, a flood, whole datagrams for the Linux control plane",
-        Work::Command(&["test", "--workspace", "--test", "reassembly"]),
+        Work::Command(test_file!["reassembly"]),
     ),
     item(
         "virtual-reassembly",
         "fragments that the kernel and scapy cut, in any order, take the path of their flow's other packets; a flood; several workers",
-        Work::Command(&["test", "--workspace", "--test", "virtual_reassembly"]),
+        Work::Command(test_file!["virtual_reassembly"]),
     ),
     item(
         "urpf",
@@ -127,52 +127,52 @@ pub const ITEMS: [Item; 42] = [
     item(
         "multicast",
         "groups are routed, both families: kernel receivers get each datagram once, changes under traffic, scapy's bytes",
-        Work::Command(&["test", "--workspace", "--test", "multicast"]),
+        Work::Command(test_file!["multicast"]),
     ),
     item(
         "sub-interfaces",
         "802.1Q and QinQ: a scapy host on a trunk, kernel hosts behind; thousands on one interface; wrong tags by name",
-        Work::Command(&["test", "--workspace", "--test", "vlan"]),
+        Work::Command(test_file!["vlan"]),
     ),
     item(
         "router-advertisements",
         "a kernel host makes its address and default route of them; scapy reads every field; solicitations in bounds",
-        Work::Command(&["test", "--workspace", "--test", "advertisements"]),
+        Work::Command(test_file!["advertisements"]),
     ),
     item(
         "addresses",
         "duplicate address detection against kernel hosts, both families; proxy ARP and proxy ND for hosts behind the router",
-        Work::Command(&["test", "--workspace", "--test", "addresses"]),
+        Work::Command(test_file!["addresses"]),
     ),
     item(
         "listeners",
         "multicast listener discovery: scapy reads every report, and asks in both versions",
-        Work::Command(&["test", "--workspace", "--test", "listeners"]),
+        Work::Command(test_file!["listeners"]),
     ),
     item(
         "unnumbered",
         "hosts with one address each on interfaces that use the loopback's, both families",
-        Work::Command(&["test", "--workspace", "--test", "unnumbered"]),
+        Work::Command(test_file!["unnumbered"]),
     ),
     item(
         "groups",
         "members of groups: kernel hosts join and leave by IGMPv1 to v3 and MLDv1 and v2; scapy as another router, odd messages, a flood",
-        Work::Command(&["test", "--workspace", "--test", "multicast", "members"]),
+        Work::Command(test_file!["multicast", "members"]),
     ),
     item(
         "slaac",
         "an uplink configures itself: scapy as its router, addresses, lifetimes, duplicates, ways out, odd messages, a flood; the kernel pings; another Volley",
-        Work::Command(&["test", "--workspace", "--test", "slaac"]),
+        Work::Command(test_file!["slaac"]),
     ),
     item(
         "default-routers",
         "two routers on an uplink, both scapy's: one falls silent, traffic goes by the other and loses nothing, it comes back",
-        Work::Command(&["test", "--workspace", "--test", "default_routers"]),
+        Work::Command(test_file!["default_routers"]),
     ),
     item(
         "lcp",
         "Linux control plane: LCP taps, services through them, everything both ways, overrun, resync, audit",
-        Work::Command(&["test", "--workspace", "--test", "lcp"]),
+        Work::Command(test_file!["lcp"]),
     ),
     item(
         "lcp-devices",

@@ -1,6 +1,6 @@
 //! The items of "Many workers, no pauses": the section `To show`, then the requirements of its parts.
 
-use super::{Item, Sitting, Work, item, long};
+use super::{Item, Sitting, Work, item, long, test_file};
 use house_experiments::scaling::follows;
 use serde::Deserialize;
 use xtask::bench::big_tables;
@@ -8,23 +8,16 @@ use xtask::measure::{self, Spread};
 use xtask::report::{Fail, Outcome, Pass};
 use xtask::sanitize;
 
-/// A test of the whole daemon, as CI builds it.
-macro_rules! daemon {
-    ($test:literal) => {
-        &["test", "--workspace", "--test", "workers", $test]
-    };
-}
-
 pub const ITEMS: [Item; 21] = [
     item(
         "equality",
         "the same packets, drops and totals with 1, 2, 3 and 4 workers, each flow in order",
-        Work::Command(daemon!("one_to_four_workers_do_the_same")),
+        Work::Command(test_file!["workers", "one_to_four_workers_do_the_same"]),
     ),
     item(
         "totals",
         "a generator on each of 4 workers: all of it arrives and is counted",
-        Work::Command(daemon!("one_generator_on_each_worker")),
+        Work::Command(test_file!["workers", "one_generator_on_each_worker"]),
     ),
     item(
         "scaling",
@@ -39,7 +32,10 @@ pub const ITEMS: [Item; 21] = [
     item(
         "changes",
         "changes of every kind under traffic, workers among them: no packet lost, every buffer back",
-        Work::Command(daemon!("changes_of_every_kind_lose_no_packet")),
+        Work::Command(test_file![
+            "workers",
+            "changes_of_every_kind_lose_no_packet"
+        ]),
     ),
     item(
         "zero-pause",
@@ -49,7 +45,7 @@ pub const ITEMS: [Item; 21] = [
     long(
         "soak",
         "a quarter of an hour of random changes, workers added and removed",
-        Work::With(&[("VOLLEY_SOAK", "900")], daemon!("soak")),
+        Work::With(&[("VOLLEY_SOAK", "900")], test_file!["workers", "soak"]),
     ),
     item(
         "numa",
@@ -59,7 +55,7 @@ pub const ITEMS: [Item; 21] = [
     item(
         "software-rss",
         "one busy queue over many workers: the same packets, each flow in order, what is turned away is counted",
-        Work::Command(&["test", "--workspace", "--test", "spread"]),
+        Work::Command(test_file!["spread"]),
     ),
     item(
         "rss-symmetric",
@@ -69,7 +65,7 @@ pub const ITEMS: [Item; 21] = [
     item(
         "pipeline",
         "chosen nodes on chosen workers: the same packets; rings between workers on threads",
-        Work::Command(&["test", "--workspace", "--test", "handoff"]),
+        Work::Command(test_file!["handoff"]),
     ),
     item(
         "loom",
@@ -84,7 +80,7 @@ pub const ITEMS: [Item; 21] = [
     item(
         "placement",
         "receive queues move under traffic: every packet once, in order",
-        Work::Command(daemon!("receive_queues_move_under_traffic")),
+        Work::Command(test_file!["workers", "receive_queues_move_under_traffic"]),
     ),
     item(
         "come-and-go",
@@ -94,12 +90,12 @@ pub const ITEMS: [Item; 21] = [
     item(
         "show",
         "show workers, show load, show pauses",
-        Work::Command(daemon!("what_workers_do_is_shown")),
+        Work::Command(test_file!["workers", "what_workers_do_is_shown"]),
     ),
     item(
         "watchdog",
         "a stopped worker is reported with its node",
-        Work::Command(daemon!("a_worker_that_stands_still")),
+        Work::Command(test_file!["workers", "a_worker_that_stands_still"]),
     ),
     item(
         "stack-trace",

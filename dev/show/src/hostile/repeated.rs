@@ -1,7 +1,7 @@
 //! Items that repeat an attack many times: kills, damaged journals, operations of hostile peers.
 
 use crate::run_items::{command, figures};
-use crate::{Item, Sitting, Work, long};
+use crate::{Item, Sitting, Work, long, test_file};
 use xtask::report::{Outcome, Pass};
 use xtask::sanitize;
 
@@ -12,14 +12,7 @@ pub const KILLS: Item = long(
     Work::Span(
         "VOLLEY_KILLS",
         1000,
-        &[
-            "test",
-            "--workspace",
-            "--test",
-            "commits",
-            "--",
-            "a_daemon_killed_at_any_time",
-        ],
+        test_file!["commits", "a_daemon_killed_at_any_time"],
     ),
 );
 
@@ -28,14 +21,7 @@ pub const DAMAGED: Item = long(
     "4: 1,000 journals with one to three damaged files: the active commit runs, or a sentence names the command that repairs it",
     Work::With(
         &[("VOLLEY_DAMAGED", "1000")],
-        &[
-            "test",
-            "--workspace",
-            "--test",
-            "damage",
-            "--",
-            "a_damaged_journal_is_refused",
-        ],
+        test_file!["damage", "a_damaged_journal_is_refused"],
     ),
 );
 

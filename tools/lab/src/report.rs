@@ -438,8 +438,7 @@ fn csv(parts: &[Part]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meter::Options;
-    use crate::run::tests::measured;
+    use crate::run::tests::{measured, quick};
 
     /// Reads tags in order, and fails if one is not closed by its own end.
     fn check_nesting(page: &str) -> usize {
@@ -565,13 +564,7 @@ mod tests {
     #[test]
     fn peers_that_were_skipped_are_those_of_the_run() {
         let dir = tempfile::tempdir().unwrap();
-        let mut run = Run::create(
-            dir.path(),
-            &["vpp-9".to_owned()],
-            Level::Quick,
-            Options::default(),
-        )
-        .unwrap();
+        let mut run = quick(dir.path(), &["vpp-9"]);
         run.plan.skipped = Some(vec![("A switch".to_owned(), "no program x".to_owned())]);
         let text = "| skipped peer | reason |\n|---|---|\n| A switch | no program x |\n";
         assert_eq!(peers(&run), text);
@@ -580,13 +573,7 @@ mod tests {
     #[test]
     fn a_figure_without_points_is_reported_as_such() {
         let dir = tempfile::tempdir().unwrap();
-        let run = Run::create(
-            dir.path(),
-            &["vpp-9".to_owned()],
-            Level::Quick,
-            Options::default(),
-        )
-        .unwrap();
+        let run = quick(dir.path(), &["vpp-9"]);
         write(&run).unwrap();
         let page = std::fs::read_to_string(dir.path().join("report.html")).unwrap();
         assert!(page.contains("No point of this figure was measured."));

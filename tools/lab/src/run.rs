@@ -479,8 +479,14 @@ pub(crate) mod tests {
         }
     }
 
+    /// A new quick run of these figures, or of all.
+    pub(crate) fn quick(dir: &Path, figures: &[&str]) -> Run {
+        let figures: Vec<String> = figures.iter().map(|name| (*name).to_owned()).collect();
+        Run::create(dir, &figures, Level::Quick, Options::default()).unwrap()
+    }
+
     pub(crate) fn measured(dir: &Path, slower: f64) -> Run {
-        let mut run = Run::create(dir, &[], Level::Quick, Options::default()).unwrap();
+        let mut run = quick(dir, &[]);
         let synthetic = Synthetic {
             slower,
             ..Synthetic::default()
@@ -492,13 +498,7 @@ pub(crate) mod tests {
     #[test]
     fn an_interrupted_run_resumes_without_measuring_a_point_again() {
         let dir = tempfile::tempdir().unwrap();
-        let mut run = Run::create(
-            dir.path(),
-            &["vpp-9".to_owned()],
-            Level::Quick,
-            Options::default(),
-        )
-        .unwrap();
+        let mut run = quick(dir.path(), &["vpp-9"]);
         let stop = AtomicBool::new(false);
         let mut meter = (
             Synthetic {
@@ -532,8 +532,7 @@ pub(crate) mod tests {
     #[test]
     fn a_run_is_not_continued_by_another_program() {
         let dir = tempfile::tempdir().unwrap();
-        let names = ["vpp-9".to_owned()];
-        let run = Run::create(dir.path(), &names, Level::Quick, Options::default()).unwrap();
+        let run = quick(dir.path(), &["vpp-9"]);
         let mut now = run.plan.environment;
         assert!(Run::read_in(dir.path(), &now).is_ok());
         let before = now.origin();
@@ -549,8 +548,7 @@ pub(crate) mod tests {
     #[test]
     fn a_figure_that_is_named_twice_is_measured_once() {
         let dir = tempfile::tempdir().unwrap();
-        let names = ["vpp-9", "vpp-7", "vpp-9"].map(str::to_owned);
-        let run = Run::create(dir.path(), &names, Level::Quick, Options::default()).unwrap();
+        let run = quick(dir.path(), &["vpp-9", "vpp-7", "vpp-9"]);
         assert_eq!(run.plan.figures, ["vpp-9", "vpp-7"]);
     }
 
@@ -568,8 +566,7 @@ pub(crate) mod tests {
     #[test]
     fn a_run_that_is_late_has_fewer_repetitions() {
         let dir = tempfile::tempdir().unwrap();
-        let names = ["vpp-9".to_owned()];
-        let mut run = Run::create(dir.path(), &names, Level::Quick, Options::default()).unwrap();
+        let mut run = quick(dir.path(), &["vpp-9"]);
         let mut slow = Slow(Vec::new());
         run.measure_within(&mut slow, &NEVER, Some(0.25), None)
             .unwrap();
@@ -578,7 +575,7 @@ pub(crate) mod tests {
         assert_eq!(slow.0, [whole.shorter().repetitions; 6]);
         assert!(run.records.iter().all(|r| r.is_shortened));
         let dir = tempfile::tempdir().unwrap();
-        let mut run = Run::create(dir.path(), &names, Level::Quick, Options::default()).unwrap();
+        let mut run = quick(dir.path(), &["vpp-9"]);
         let mut slow = Slow(Vec::new());
         run.measure_within(&mut slow, &NEVER, None, None).unwrap();
         assert_eq!(slow.0, [whole.repetitions; 6]);
@@ -588,8 +585,7 @@ pub(crate) mod tests {
     #[test]
     fn points_behind_the_end_of_the_time_are_left_out_and_resumed() {
         let dir = tempfile::tempdir().unwrap();
-        let names = ["vpp-9".to_owned()];
-        let mut run = Run::create(dir.path(), &names, Level::Quick, Options::default()).unwrap();
+        let mut run = quick(dir.path(), &["vpp-9"]);
         let mut meter = (Synthetic::default(), &NEVER);
         let error = run
             .measure_within(&mut meter, &NEVER, None, Some(0.0))
@@ -613,13 +609,7 @@ pub(crate) mod tests {
     #[test]
     fn a_point_that_fails_is_reported_and_measured_again() {
         let dir = tempfile::tempdir().unwrap();
-        let mut run = Run::create(
-            dir.path(),
-            &["vpp-9".to_owned()],
-            Level::Quick,
-            Options::default(),
-        )
-        .unwrap();
+        let mut run = quick(dir.path(), &["vpp-9"]);
         let failing = Synthetic {
             fail: true,
             ..Synthetic::default()

@@ -62,6 +62,9 @@ pub enum Reserved {
     TooLong,
 }
 
+/// A reservation, or why the ring is unusable.
+pub type Reservation = Result<Reserved, RingFault>;
+
 /// The local end of a ring. The device ends are in this module, the driver ends in [`crate::driver`].
 pub trait End {
     /// Find up to `most` received packets.
@@ -79,12 +82,7 @@ pub trait End {
         None
     }
     /// Find room for a packet of `len` bytes, header included.
-    fn reserve(
-        &mut self,
-        memory: &Memory,
-        room: &mut Room,
-        len: usize,
-    ) -> Result<Reserved, RingFault>;
+    fn reserve(&mut self, memory: &Memory, room: &mut Room, len: usize) -> Reservation;
     /// Publish all filled buffers. True if the driver requests a notification.
     fn flush(&mut self, memory: &Memory, room: &mut Room) -> bool;
     /// The value of the header's buffer count for a packet in `buffers` buffers.

@@ -5,7 +5,8 @@
 //! counter.
 
 use super::{
-    Desc, End, INDIRECT, Layout, NEXT, Notification, Reading, Reserved, Sink, WRITE, one, table,
+    Desc, End, INDIRECT, Layout, NEXT, Notification, Reading, Reservation, Reserved, Sink, WRITE,
+    one, table,
 };
 use crate::batch::{Batch, Room, ask_for_room};
 use crate::fault::RingFault;
@@ -208,7 +209,7 @@ impl Packed {
         ring: View<'_>,
         room: &mut Room,
         len: usize,
-    ) -> Result<Reserved, RingFault> {
+    ) -> Reservation {
         loop {
             let before = room.bytes();
             let Some(chain) = self.chain(memory, ring, self.avail, room)? else {
@@ -354,12 +355,7 @@ impl End for Packed {
         Some(view)
     }
 
-    fn reserve(
-        &mut self,
-        memory: &Memory,
-        room: &mut Room,
-        len: usize,
-    ) -> Result<Reserved, RingFault> {
+    fn reserve(&mut self, memory: &Memory, room: &mut Room, len: usize) -> Reservation {
         let Some(ring) = memory.view(self.layout.desc) else {
             return Ok(Reserved::Full);
         };

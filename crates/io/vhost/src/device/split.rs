@@ -1,8 +1,8 @@
 //! The split ring, device end.
 
 use super::{
-    Desc, End, INDIRECT, Layout, NEXT, Notification, Reading, Reserved, Sink, WRITE, desc, one,
-    passes, table,
+    Desc, End, INDIRECT, Layout, NEXT, Notification, Reading, Reservation, Reserved, Sink, WRITE,
+    desc, one, passes, table,
 };
 use crate::batch::{Batch, Room, ask_for_room};
 use crate::fault::RingFault;
@@ -204,7 +204,7 @@ impl Split {
         views: &Views<'_>,
         room: &mut Room,
         len: usize,
-    ) -> Result<Reserved, RingFault> {
+    ) -> Reservation {
         loop {
             if self.avail == self.seen && self.waiting(views)? == 0 {
                 return Ok(Reserved::Full);
@@ -309,12 +309,7 @@ impl End for Split {
         Some(view)
     }
 
-    fn reserve(
-        &mut self,
-        memory: &Memory,
-        room: &mut Room,
-        len: usize,
-    ) -> Result<Reserved, RingFault> {
+    fn reserve(&mut self, memory: &Memory, room: &mut Room, len: usize) -> Reservation {
         let Some(views) = self.views(memory) else {
             return Ok(Reserved::Full);
         };

@@ -3,7 +3,8 @@
 use super::{ReceivingChain, RingDirection, SLOT, Slots, Spot};
 use crate::batch::{Batch, Room, Taken};
 use crate::device::{
-    AVAIL, End, Layout, NEXT, Notification, Reserved, RingPosition, USED, WRITE, flags, wants,
+    AVAIL, End, Layout, NEXT, Notification, Reservation, Reserved, RingPosition, USED, WRITE,
+    flags, wants,
 };
 use crate::fault::RingFault;
 use crate::memory::Memory;
@@ -154,12 +155,7 @@ impl End for PackedDriver {
     }
 
     #[inline(always)]
-    fn reserve(
-        &mut self,
-        memory: &Memory,
-        room: &mut Room,
-        len: usize,
-    ) -> Result<Reserved, RingFault> {
+    fn reserve(&mut self, memory: &Memory, room: &mut Room, len: usize) -> Reservation {
         room.begin();
         if self.slots.take(memory, room, len)? {
             return Ok(Reserved::Room);

@@ -3,8 +3,8 @@
 use super::{ReceivingChain, RingDirection, SLOT, Slots, Spot};
 use crate::batch::{Batch, Room};
 use crate::device::{
-    End, FLAGS, INDEX, Layout, NEXT, Notification, QUIET, RING, Reserved, WRITE, passes,
-    request_notification,
+    End, FLAGS, INDEX, Layout, NEXT, Notification, QUIET, RING, Reservation, Reserved, WRITE,
+    passes, request_notification,
 };
 use crate::fault::RingFault;
 use crate::memory::Memory;
@@ -170,12 +170,7 @@ impl End for SplitDriver {
     }
 
     #[inline(always)]
-    fn reserve(
-        &mut self,
-        memory: &Memory,
-        room: &mut Room,
-        len: usize,
-    ) -> Result<Reserved, RingFault> {
+    fn reserve(&mut self, memory: &Memory, room: &mut Room, len: usize) -> Reservation {
         room.begin();
         if self.slots.take(memory, room, len)? {
             return Ok(Reserved::Room);

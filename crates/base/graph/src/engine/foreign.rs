@@ -17,7 +17,7 @@ use crate::node_api::edges::Nexts;
 use crate::node_api::node::{Node, Source};
 use crate::node_api::stage::{Role, Stage};
 use crate::queues::arcs::ArcId;
-use crate::queues::dispatch::DispatchState;
+use crate::queues::dispatch::Dispatch;
 use crate::queues::pending_nodes::PendingNodes;
 use crate::queues::trace::TraceRecord;
 use crate::worker::body::{Body, NodeBody, SourceBody, StageBody};
@@ -426,7 +426,7 @@ pub type SharedType = (&'static str, usize, usize);
 /// Types of the engine that a plugin's code reads and writes: part of the fingerprint that a plugin is checked by.
 pub const SHARED_TYPES: &[SharedType] = &[
     shared::<Frame>("Frame"),
-    shared::<DispatchState>("DispatchState"),
+    shared::<Dispatch>("Dispatch"),
     shared::<RawCx<'static>>("RawCx"),
     shared::<TraceRecord>("TraceRecord"),
     shared::<ForeignNode>("ForeignNode"),
@@ -437,21 +437,13 @@ pub const SHARED_TYPES: &[SharedType] = &[
     shared::<Level>("Level"),
     ("Frame::cols", std::mem::offset_of!(Frame, cols), 0),
     ("Frame::valid", std::mem::offset_of!(Frame, valid), 0),
+    ("Dispatch::bufs", std::mem::offset_of!(Dispatch, bufs), 0),
     (
-        "DispatchState::bufs",
-        std::mem::offset_of!(DispatchState, bufs),
+        "Dispatch::queues",
+        std::mem::offset_of!(Dispatch, queues),
         0,
     ),
-    (
-        "DispatchState::queues",
-        std::mem::offset_of!(DispatchState, queues),
-        0,
-    ),
-    (
-        "DispatchState::arcs",
-        std::mem::offset_of!(DispatchState, arcs),
-        0,
-    ),
+    ("Dispatch::arcs", std::mem::offset_of!(Dispatch, arcs), 0),
     ("RawCx::own", std::mem::offset_of!(RawCx<'static>, own), 0),
     (
         "NodeState::stats",

@@ -9,7 +9,7 @@ use crate::engine::state::{Engine, RetiredNodes};
 use crate::node_api::drop_node::DROP_NODE;
 use crate::node_api::stage::Role;
 use crate::queues::channel::Channel;
-use crate::queues::dispatch::{DispatchState, PendingFrames};
+use crate::queues::dispatch::{Dispatch, PendingFrames};
 use crate::queues::handoff::HandoffRings;
 use crate::queues::holders::Holders;
 use crate::queues::pending_nodes::PendingNodes;
@@ -106,7 +106,7 @@ impl Engine {
         })
     }
 
-    fn dispatch(&mut self, worker: usize) -> Result<DispatchState, GraphError> {
+    fn dispatch(&mut self, worker: usize) -> Result<Dispatch, GraphError> {
         let size = self.settings.vector_size;
         let notes = self.notes[worker].get_or_insert_with(Tracer::notes).clone();
         let mut queues = Vec::with_capacity(MAX_NODES);
@@ -114,7 +114,7 @@ impl Engine {
         let mut free_frames = Vec::with_capacity(4 * MAX_NODES);
         let frames = (64 + 2 * self.defs.len() + self.stage_frames).min(4 * MAX_NODES);
         free_frames.extend((0..frames).map(|_| Frame::new(size)));
-        Ok(DispatchState {
+        Ok(Dispatch {
             queues,
             pending: PendingNodes::new(self.order()?),
             next_frame: None,

@@ -7,7 +7,7 @@ use crate::node_api::edges::Nexts;
 use crate::node_api::output::Output;
 use crate::node_api::stage::StageCx;
 use crate::node_api::vector::{Consumed, Vector};
-use crate::queues::dispatch::DispatchState;
+use crate::queues::dispatch::Dispatch;
 use volley_simd::{Bits, Isa, all_equal};
 
 /// How many packets of a vector were handed off, kept and dropped.
@@ -101,7 +101,7 @@ impl CongestionDrop {
     #[inline(always)]
     fn whole(
         &self,
-        dispatch: &mut DispatchState,
+        dispatch: &mut Dispatch,
         code: u32,
         frame: Box<Frame>,
         handed: &mut HandoffResult,

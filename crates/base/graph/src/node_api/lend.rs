@@ -7,8 +7,8 @@ use crate::data::frame::{CHAINED, Frame, IDX, POS};
 use crate::data::packet::{Packet, PacketView, first_segment};
 use crate::node_api::context::RawCx;
 use crate::node_api::edges::Nexts;
-use crate::node_api::vector::{Vector, load_words, locate};
-use crate::queues::dispatch::DispatchState;
+use crate::node_api::vector::{Vector, apply, load_words, locate};
+use crate::queues::dispatch::Dispatch;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use volley_buf::{Pool, READABLE};
@@ -33,7 +33,7 @@ impl Offsets {
 /// A vector without its packets.
 #[must_use = "the packets of the vector are lost unless they are restored"]
 pub struct EmptyVector<'a, I: Isa, X: Nexts> {
-    dispatch: &'a mut DispatchState,
+    dispatch: &'a mut Dispatch,
     raw: &'a RawCx<'a>,
     isa: I,
     next: PhantomData<X>,
@@ -170,23 +170,12 @@ impl LentPackets {
     pub fn apply<const N: usize>(
         &mut self,
         room: &mut Offsets,
-        mut body: impl FnMut(usize, &mut [u8; N]),
+        body: impl FnMut(usize, &mut [u8; N]),
     ) {
         const { assert!(N <= READABLE) };
-        let base = self.pool.base();
         let at = &self.locate(room).as_flattened()[..self.frame.n];
         // SAFETY: each row owns its own buffer, and the frame is borrowed exclusively; N bytes from the position are in the slot.
-        let mut one =
-            |row: usize, at: usize| body(row, unsafe { &mut *base.at(at).cast::<[u8; N]>() });
-        let (groups, rest) = at.as_chunks::<8>();
-        for (group, at) in groups.iter().enumerate() {
-            for r in 0..8 {
-                one(8 * group + r, at[r]);
-            }
-        }
-        for (r, &at) in rest.iter().enumerate() {
-            one(8 * groups.len() + r, at);
-        }
+        unsafe { apply(self.pool.base(), at, body) };
     }
 
     /// The first `N` bytes of one packet, for writing: for loops over packets. Bytes behind the packet's end are undefined, and writing

@@ -10,7 +10,7 @@ use crate::data::{offload, packet};
 use crate::node_api::context::RawCx;
 use crate::node_api::edges::Nexts;
 use crate::node_api::trace_rows;
-use crate::queues::dispatch::DispatchState;
+use crate::queues::dispatch::Dispatch;
 use crate::queues::trace::PacketTrace;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -22,13 +22,24 @@ pub const STRIP: usize = 16;
 
 /// The output of a source.
 pub struct Output<'a, I: Isa, X: Nexts> {
-    pub(crate) dispatch: &'a mut DispatchState,
+    pub(crate) dispatch: &'a mut Dispatch,
     pub(crate) raw: &'a RawCx<'a>,
     pub(crate) isa: I,
-    pub(crate) next: PhantomData<X>,
+    next: PhantomData<X>,
 }
 
 impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
+    /// The output for one call of a source or a stage.
+    #[inline(always)]
+    pub(crate) fn new(dispatch: &'a mut Dispatch, raw: &'a RawCx<'a>, isa: I) -> Self {
+        Output {
+            dispatch,
+            raw,
+            isa,
+            next: PhantomData,
+        }
+    }
+
     /// The maximum number of packets of a vector.
     #[inline(always)]
     pub fn vector_size(&self) -> usize {
@@ -134,7 +145,7 @@ impl DeferredPackets {
 /// A vector that a source fills. If it is dropped unsent, its buffers are freed.
 pub struct NewVector<'a, I: Isa, X: Nexts> {
     pub(crate) frame: ManuallyDrop<Box<Frame>>,
-    pub(crate) dispatch: &'a mut DispatchState,
+    pub(crate) dispatch: &'a mut Dispatch,
     pub(crate) raw: &'a RawCx<'a>,
     isa: I,
     next: PhantomData<X>,
@@ -373,7 +384,7 @@ impl<'a, I: Isa, X: Nexts> NewVector<'a, I, X> {
 
     /// Take the frame for sending, after traces were started.
     #[inline(always)]
-    pub(crate) fn release(self) -> (Box<Frame>, &'a mut DispatchState, I) {
+    pub(crate) fn release(self) -> (Box<Frame>, &'a mut Dispatch, I) {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: `this` is not dropped, so the frame and the reference are moved out of it exactly once.
         let (mut frame, dispatch) = unsafe {

@@ -9,7 +9,7 @@ use crate::data::{offload, packet};
 use crate::node_api::edges::Nexts;
 use crate::node_api::receive::MAX_SEGMENTS;
 use crate::node_api::vector::{Consumed, Vector};
-use crate::queues::dispatch::DispatchState;
+use crate::queues::dispatch::Dispatch;
 use volley_buf::{DATA, Meta, NO_BUFFER, START};
 use volley_simd::{Bits, Isa};
 
@@ -37,7 +37,7 @@ pub struct ReplicaCounts {
 
 /// Replicas made in [`Vector::replicate`] and packets that are sent, in order.
 pub struct Replicator<'a, I: Isa> {
-    dispatch: &'a mut DispatchState,
+    dispatch: &'a mut Dispatch,
     out: Box<Frame>,
     nodes: Column,
     isa: I,

@@ -17,7 +17,7 @@ use crate::node_api::edges::Nexts;
 use crate::node_api::node::Node;
 use crate::node_api::output::Output;
 use crate::node_api::vector::{Consumed, Vector};
-use crate::queues::dispatch::{DispatchState, append};
+use crate::queues::dispatch::{Dispatch, append};
 use crate::queues::wakeup::WakeConditions;
 use volley_simd::{Bits, Isa, all_equal, prefetch};
 
@@ -100,12 +100,12 @@ impl Batch {
 
 /// The context of a stage: frames to collect packets in, and the methods to send them.
 pub struct StageCx<'a> {
-    pub(crate) dispatch: &'a mut DispatchState,
+    pub(crate) dispatch: &'a mut Dispatch,
     node: NodeId,
 }
 
 impl<'a> StageCx<'a> {
-    pub(crate) fn of(dispatch: &'a mut DispatchState, node: NodeId) -> Self {
+    pub(crate) fn of(dispatch: &'a mut Dispatch, node: NodeId) -> Self {
         StageCx { dispatch, node }
     }
 

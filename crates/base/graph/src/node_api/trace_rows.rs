@@ -4,11 +4,11 @@ use crate::data::col::Col;
 use crate::data::frame::Frame;
 use crate::data::packet::PacketView;
 use crate::node_api::context::RawCx;
-use crate::queues::dispatch::DispatchState;
+use crate::queues::dispatch::Dispatch;
 use crate::queues::trace::{Trace, TraceRecord};
 /// Record every marked row of `frame`. When the queue is full, records are lost, but no packets are.
 #[cold]
-pub(crate) fn note_rows<T: Trace>(dispatch: &DispatchState, cx: &RawCx<'_>, frame: &Frame) {
+pub(crate) fn note_rows<T: Trace>(dispatch: &Dispatch, cx: &RawCx<'_>, frame: &Frame) {
     if !frame.has(Col::TRACE) {
         return;
     }

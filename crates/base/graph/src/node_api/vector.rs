@@ -12,7 +12,7 @@ use crate::data::packet::{Packet, PacketView};
 use crate::node_api::context::{Cx, RawCx};
 use crate::node_api::edges::Nexts;
 use crate::queues::arcs::ArcId;
-use crate::queues::dispatch::DispatchState;
+use crate::queues::dispatch::Dispatch;
 use std::marker::PhantomData;
 use volley_buf::{Base, META, POS_MAX, Pool, READABLE};
 use volley_simd::{Isa, all_equal, bytes_read, or_all, prefetch};
@@ -33,7 +33,7 @@ pub fn node_code(node: NodeId) -> u32 {
 /// A vector of packets, owned by the node that runs.
 pub struct Vector<'a, I: Isa, X: Nexts> {
     pub(crate) frame: Box<Frame>,
-    pub(crate) dispatch: &'a mut DispatchState,
+    pub(crate) dispatch: &'a mut Dispatch,
     pub(crate) raw: &'a RawCx<'a>,
     pub(crate) isa: I,
     pub(crate) next: PhantomData<X>,
@@ -46,7 +46,7 @@ pub struct Vector<'a, I: Isa, X: Nexts> {
 #[inline(never)]
 fn drop_rows<I: Isa>(
     isa: I,
-    dispatch: &mut DispatchState,
+    dispatch: &mut Dispatch,
     frame: &mut Frame,
     verdict: &Column,
     (counted, edge): (&mut dyn FnMut(u32) -> u32, &dyn Fn(u32) -> NodeId),
@@ -79,7 +79,7 @@ fn drop_rows<I: Isa>(
 #[inline(never)]
 fn divert_rows<I: Isa>(
     isa: I,
-    dispatch: &mut DispatchState,
+    dispatch: &mut Dispatch,
     frame: &mut Frame,
     marks: &Column,
     node: NodeId,
@@ -91,7 +91,7 @@ fn divert_rows<I: Isa>(
 
 /// Sends each row to the node that `targets` names.
 #[inline(never)]
-fn split_rows<I: Isa>(isa: I, dispatch: &mut DispatchState, frame: Box<Frame>, targets: Column) {
+fn split_rows<I: Isa>(isa: I, dispatch: &mut Dispatch, frame: Box<Frame>, targets: Column) {
     let n = frame.n;
     dispatch.split(isa, frame, targets.words(n), |code| NodeId(code as u16));
     dispatch.targets = targets;
@@ -106,6 +106,29 @@ pub(crate) fn locate(frame: &Frame, offsets: &mut [usize]) {
     if offsets.len() > n {
         let last = offsets[n - 1];
         offsets[n..].fill(last);
+    }
+}
+
+/// Change the first `N` bytes of the packets at the positions `at` in the arena; `body` gets each packet's row.
+///
+/// # Safety
+/// The caller owns the buffers, each once, and `N` bytes from the positions are in their slots.
+#[inline(always)]
+pub(crate) unsafe fn apply<const N: usize>(
+    base: Base,
+    at: &[usize],
+    mut body: impl FnMut(usize, &mut [u8; N]),
+) {
+    // SAFETY: the caller's contract.
+    let mut one = |row: usize, at: usize| body(row, unsafe { &mut *base.at(at).cast::<[u8; N]>() });
+    let (eights, rest) = at.as_chunks::<8>();
+    for (eight, at) in eights.iter().enumerate() {
+        for r in 0..8 {
+            one(8 * eight + r, at[r]);
+        }
+    }
+    for (r, &at) in rest.iter().enumerate() {
+        one(8 * eights.len() + r, at);
     }
 }
 
@@ -399,22 +422,12 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
 
     /// Change the first `N` bytes of every packet in place.
     #[inline(always)]
-    pub fn apply<const N: usize>(&mut self, mut body: impl FnMut(usize, &mut [u8; N])) {
+    pub fn apply<const N: usize>(&mut self, body: impl FnMut(usize, &mut [u8; N])) {
         const { assert!(N <= READABLE) };
         self.locate();
         let base = self.dispatch.bufs.pool().base();
         // SAFETY: each row owns its own buffer; N bytes from the position are in the slot.
-        let mut one =
-            |row: usize, at: usize| body(row, unsafe { &mut *base.at(at).cast::<[u8; N]>() });
-        let (eights, rest) = self.dispatch.offsets[..self.frame.n].as_chunks::<8>();
-        for (eight, at) in eights.iter().enumerate() {
-            for r in 0..8 {
-                one(8 * eight + r, at[r]);
-            }
-        }
-        for (r, &at) in rest.iter().enumerate() {
-            one(8 * eights.len() + r, at);
-        }
+        unsafe { apply(base, &self.dispatch.offsets[..self.frame.n], body) };
     }
 
     /// As [`Vector::apply`]; `body` gets each packet's word of `words` in place of its row.

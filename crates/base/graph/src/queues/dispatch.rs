@@ -29,7 +29,7 @@ pub(crate) struct PendingFrames {
 }
 
 /// The state between the nodes of one worker.
-pub(crate) struct DispatchState {
+pub(crate) struct Dispatch {
     pub(crate) queues: Vec<PendingFrames>,
     pub(crate) pending: PendingNodes,
     /// A whole frame for a node while no other frame is pending: it runs next and bypasses the queue.
@@ -57,7 +57,7 @@ pub(crate) struct DispatchState {
     pub(crate) frames_allocated: u64,
 }
 
-impl DispatchState {
+impl Dispatch {
     /// Take an empty frame.
     #[inline(always)]
     pub(crate) fn frame(&mut self) -> Box<Frame> {
@@ -345,7 +345,7 @@ impl DispatchState {
     }
 }
 
-impl DispatchState {
+impl Dispatch {
     /// Hand a whole frame off to a worker. Returns the frame when the ring is full.
     #[inline(always)]
     pub(crate) fn handoff_frame(

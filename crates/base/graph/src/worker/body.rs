@@ -9,7 +9,7 @@ use crate::node_api::output::Output;
 use crate::node_api::stage::{Stage, StageCx};
 use crate::node_api::trace_rows;
 use crate::node_api::vector::{Consumed, Vector};
-use crate::queues::dispatch::DispatchState;
+use crate::queues::dispatch::Dispatch;
 use crate::queues::trace::PacketTrace;
 use crate::queues::wakeup::WakeConditions;
 use crate::worker::counted::CountedBody;
@@ -23,21 +23,15 @@ pub(crate) const SMALL_VECTOR: usize = 8;
 /// One node's instance on one worker.
 pub(crate) trait Body: Send {
     /// Handle one frame with at least [`SMALL_VECTOR`] packets.
-    fn run(
-        &mut self,
-        level: Level,
-        cx: &RawCx<'_>,
-        dispatch: &mut DispatchState,
-        frame: Box<Frame>,
-    );
+    fn run(&mut self, level: Level, cx: &RawCx<'_>, dispatch: &mut Dispatch, frame: Box<Frame>);
     /// Handle one frame with fewer than [`SMALL_VECTOR`] packets.
-    fn run_small(&mut self, cx: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>);
+    fn run_small(&mut self, cx: &RawCx<'_>, dispatch: &mut Dispatch, frame: Box<Frame>);
     /// Handle one frame that another worker handed off, where that differs from [`Body::run`].
     fn arrive(
         &mut self,
         _level: Level,
         _cx: &RawCx<'_>,
-        _lanes: &mut DispatchState,
+        _dispatch: &mut Dispatch,
         frame: Box<Frame>,
     ) -> Result<(), Box<Frame>> {
         Err(frame)
@@ -51,9 +45,9 @@ pub(crate) trait Body: Send {
         None
     }
     /// Make packets.
-    fn poll(&mut self, level: Level, cx: &RawCx<'_>, dispatch: &mut DispatchState) -> usize;
+    fn poll(&mut self, level: Level, cx: &RawCx<'_>, dispatch: &mut Dispatch) -> usize;
     /// Record the traced rows of a frame that is about to run.
-    fn note(&self, cx: &RawCx<'_>, dispatch: &DispatchState, frame: &Frame);
+    fn note(&self, cx: &RawCx<'_>, dispatch: &Dispatch, frame: &Frame);
     /// Stages: see [`Stage::keeps_order`].
     fn keeps_order(&self) -> bool {
         false
@@ -71,12 +65,7 @@ pub(crate) trait Body: Send {
         false
     }
     /// Stages: see [`Stage::leave`]. Returns the frames that a panic has dropped.
-    fn leave(
-        &mut self,
-        _node: NodeId,
-        _dispatch: &mut DispatchState,
-        _next: NodeId,
-    ) -> Vec<Box<Frame>> {
+    fn leave(&mut self, _node: NodeId, _dispatch: &mut Dispatch, _next: NodeId) -> Vec<Box<Frame>> {
         Vec::new()
     }
     /// The counter of packets that are dropped because the node has panicked, where it has one.
@@ -119,7 +108,7 @@ pub(crate) struct SourceBody<S>(pub(crate) S);
 struct RunCall<'a, N: Node> {
     node: &'a mut N,
     cx: &'a RawCx<'a>,
-    dispatch: &'a mut DispatchState,
+    dispatch: &'a mut Dispatch,
     frame: Box<Frame>,
 }
 
@@ -148,7 +137,7 @@ impl<N: Node> Kernel for RunCall<'_, N> {
 struct PollCall<'a, S: Source> {
     source: &'a mut S,
     cx: &'a RawCx<'a>,
-    dispatch: &'a mut DispatchState,
+    dispatch: &'a mut Dispatch,
 }
 
 impl<S: Source> Kernel for PollCall<'_, S> {
@@ -156,25 +145,15 @@ impl<S: Source> Kernel for PollCall<'_, S> {
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) -> usize {
         let cx = Cx::new(self.cx);
-        let PollCall {
-            source,
-            dispatch,
-            cx: raw,
-        } = self;
-        let mut out = Output::<I, S::Next> {
-            dispatch,
-            raw,
-            isa,
-            next: PhantomData,
-        };
-        source.poll(&cx, &mut out)
+        let mut out = Output::<I, S::Next>::new(self.dispatch, self.cx, isa);
+        self.source.poll(&cx, &mut out)
     }
 }
 
 struct ReleaseCall<'a, S: Stage> {
     stage: &'a mut S,
     cx: &'a RawCx<'a>,
-    dispatch: &'a mut DispatchState,
+    dispatch: &'a mut Dispatch,
 }
 
 impl<S: Stage> Kernel for ReleaseCall<'_, S> {
@@ -182,12 +161,7 @@ impl<S: Stage> Kernel for ReleaseCall<'_, S> {
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) -> usize {
         let cx = Cx::new(self.cx);
-        let mut out = Output::<I, S::Next> {
-            dispatch: self.dispatch,
-            raw: self.cx,
-            isa,
-            next: PhantomData,
-        };
+        let mut out = Output::<I, S::Next>::new(self.dispatch, self.cx, isa);
         self.stage.release(&cx, &mut out)
     }
 }
@@ -198,7 +172,7 @@ fn run_many<N: Node>(
     node: &mut N,
     level: Level,
     cx: &RawCx<'_>,
-    dispatch: &mut DispatchState,
+    dispatch: &mut Dispatch,
     frame: Box<Frame>,
 ) {
     let call = RunCall {
@@ -212,12 +186,7 @@ fn run_many<N: Node>(
 
 /// Run a node on a small vector.
 #[inline(always)]
-fn run_small<N: Node>(
-    node: &mut N,
-    cx: &RawCx<'_>,
-    dispatch: &mut DispatchState,
-    frame: Box<Frame>,
-) {
+fn run_small<N: Node>(node: &mut N, cx: &RawCx<'_>, dispatch: &mut Dispatch, frame: Box<Frame>) {
     volley_simd::call_few(RunCall {
         node,
         cx,
@@ -232,7 +201,7 @@ impl<N: Node> Body for NodeBody<N> {
         &mut self,
         level: Level,
         cx: &RawCx<'_>,
-        dispatch: &mut DispatchState,
+        dispatch: &mut Dispatch,
         mut frame: Box<Frame>,
     ) {
         frame.declared = self.columns;
@@ -240,33 +209,33 @@ impl<N: Node> Body for NodeBody<N> {
     }
 
     #[inline(never)]
-    fn run_small(&mut self, cx: &RawCx<'_>, dispatch: &mut DispatchState, mut frame: Box<Frame>) {
+    fn run_small(&mut self, cx: &RawCx<'_>, dispatch: &mut Dispatch, mut frame: Box<Frame>) {
         frame.declared = self.columns;
         run_small(&mut self.node, cx, dispatch, frame);
     }
 
-    fn poll(&mut self, _: Level, _: &RawCx<'_>, _: &mut DispatchState) -> usize {
+    fn poll(&mut self, _: Level, _: &RawCx<'_>, _: &mut Dispatch) -> usize {
         0
     }
 
-    fn note(&self, cx: &RawCx<'_>, dispatch: &DispatchState, frame: &Frame) {
+    fn note(&self, cx: &RawCx<'_>, dispatch: &Dispatch, frame: &Frame) {
         trace_rows::note_rows::<N::Trace>(dispatch, cx, frame);
     }
 }
 
 impl<S: Source> Body for SourceBody<S> {
     /// No node may send packets to a source: they are freed like dropped packets.
-    fn run(&mut self, _: Level, cx: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>) {
+    fn run(&mut self, _: Level, cx: &RawCx<'_>, dispatch: &mut Dispatch, frame: Box<Frame>) {
         self.run_small(cx, dispatch, frame);
     }
 
-    fn run_small(&mut self, _: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>) {
+    fn run_small(&mut self, _: &RawCx<'_>, dispatch: &mut Dispatch, frame: Box<Frame>) {
         let target = dispatch.drop_node;
         dispatch.push_frame(target, frame);
     }
 
     #[inline]
-    fn poll(&mut self, level: Level, cx: &RawCx<'_>, dispatch: &mut DispatchState) -> usize {
+    fn poll(&mut self, level: Level, cx: &RawCx<'_>, dispatch: &mut Dispatch) -> usize {
         volley_simd::call(
             level,
             PollCall {
@@ -297,7 +266,7 @@ impl<S: Source> Body for SourceBody<S> {
         self.0.can_exit()
     }
 
-    fn note(&self, cx: &RawCx<'_>, dispatch: &DispatchState, frame: &Frame) {
+    fn note(&self, cx: &RawCx<'_>, dispatch: &Dispatch, frame: &Frame) {
         trace_rows::note_rows::<PacketTrace>(dispatch, cx, frame);
     }
 }
@@ -308,7 +277,7 @@ impl<S: Stage> Body for StageBody<S> {
         &mut self,
         level: Level,
         cx: &RawCx<'_>,
-        dispatch: &mut DispatchState,
+        dispatch: &mut Dispatch,
         mut frame: Box<Frame>,
     ) {
         frame.declared = ColumnSet::of(S::COLUMNS);
@@ -317,14 +286,14 @@ impl<S: Stage> Body for StageBody<S> {
     }
 
     #[inline(never)]
-    fn run_small(&mut self, cx: &RawCx<'_>, dispatch: &mut DispatchState, mut frame: Box<Frame>) {
+    fn run_small(&mut self, cx: &RawCx<'_>, dispatch: &mut Dispatch, mut frame: Box<Frame>) {
         frame.declared = ColumnSet::of(S::COLUMNS);
         run_small(&mut self.0, cx, dispatch, frame);
         dispatch.holders.set(cx.node, self.0.is_holding());
     }
 
     #[inline]
-    fn poll(&mut self, level: Level, cx: &RawCx<'_>, dispatch: &mut DispatchState) -> usize {
+    fn poll(&mut self, level: Level, cx: &RawCx<'_>, dispatch: &mut Dispatch) -> usize {
         if !self.0.is_holding() {
             return 0;
         }
@@ -343,12 +312,7 @@ impl<S: Stage> Body for StageBody<S> {
         self.0.is_holding()
     }
 
-    fn leave(
-        &mut self,
-        node: NodeId,
-        dispatch: &mut DispatchState,
-        next: NodeId,
-    ) -> Vec<Box<Frame>> {
+    fn leave(&mut self, node: NodeId, dispatch: &mut Dispatch, next: NodeId) -> Vec<Box<Frame>> {
         self.0.leave(&mut StageCx::of(dispatch, node), next);
         Vec::new()
     }
@@ -365,7 +329,7 @@ impl<S: Stage> Body for StageBody<S> {
         self.0.arm(rest)
     }
 
-    fn note(&self, cx: &RawCx<'_>, dispatch: &DispatchState, frame: &Frame) {
+    fn note(&self, cx: &RawCx<'_>, dispatch: &Dispatch, frame: &Frame) {
         trace_rows::note_rows::<S::Trace>(dispatch, cx, frame);
     }
 }

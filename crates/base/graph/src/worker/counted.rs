@@ -5,7 +5,7 @@ use crate::data::events::{EventSums, Reading};
 use crate::data::frame::Frame;
 use crate::data::ids::NodeId;
 use crate::node_api::context::RawCx;
-use crate::queues::dispatch::DispatchState;
+use crate::queues::dispatch::Dispatch;
 use crate::queues::wakeup::WakeConditions;
 use crate::worker::body::Body;
 use crate::worker::handoff_stub::EmptyBody;
@@ -57,7 +57,7 @@ impl CountedBody {
     }
 
     /// Count the events of a call that handles `rows` packets.
-    fn add(&self, dispatch: &mut DispatchState, from: Option<Reading>, rows: usize) {
+    fn add(&self, dispatch: &mut Dispatch, from: Option<Reading>, rows: usize) {
         if let (Some(meter), Some(from)) = (&mut dispatch.meter, from) {
             let to = meter.read();
             self.sums.add(rows, &from, &to, &meter.overhead);
@@ -66,25 +66,19 @@ impl CountedBody {
 }
 
 /// The counters before a call; none if the worker has no counters.
-fn begin(dispatch: &mut DispatchState) -> Option<Reading> {
+fn begin(dispatch: &mut Dispatch) -> Option<Reading> {
     dispatch.meter.as_mut().map(|meter| meter.read())
 }
 
 impl Body for CountedBody {
-    fn run(
-        &mut self,
-        level: Level,
-        cx: &RawCx<'_>,
-        dispatch: &mut DispatchState,
-        frame: Box<Frame>,
-    ) {
+    fn run(&mut self, level: Level, cx: &RawCx<'_>, dispatch: &mut Dispatch, frame: Box<Frame>) {
         let (rows, from) = (frame.n, begin(dispatch));
         let inner = &mut self.inner;
         call_marked(self.mark, || inner.run(level, cx, dispatch, frame));
         self.add(dispatch, from, rows);
     }
 
-    fn run_small(&mut self, cx: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>) {
+    fn run_small(&mut self, cx: &RawCx<'_>, dispatch: &mut Dispatch, frame: Box<Frame>) {
         let (rows, from) = (frame.n, begin(dispatch));
         let inner = &mut self.inner;
         call_marked(self.mark, || inner.run_small(cx, dispatch, frame));
@@ -92,7 +86,7 @@ impl Body for CountedBody {
     }
 
     /// A poll without packets is not counted: it says nothing about the cost of packets.
-    fn poll(&mut self, level: Level, cx: &RawCx<'_>, dispatch: &mut DispatchState) -> usize {
+    fn poll(&mut self, level: Level, cx: &RawCx<'_>, dispatch: &mut Dispatch) -> usize {
         let from = begin(dispatch);
         let (inner, mut rows) = (&mut self.inner, 0);
         call_marked(self.mark, || rows = inner.poll(level, cx, dispatch));
@@ -102,7 +96,7 @@ impl Body for CountedBody {
         rows
     }
 
-    fn note(&self, cx: &RawCx<'_>, dispatch: &DispatchState, frame: &Frame) {
+    fn note(&self, cx: &RawCx<'_>, dispatch: &Dispatch, frame: &Frame) {
         self.inner.note(cx, dispatch, frame);
     }
 
@@ -122,12 +116,7 @@ impl Body for CountedBody {
         self.inner.is_holding()
     }
 
-    fn leave(
-        &mut self,
-        node: NodeId,
-        dispatch: &mut DispatchState,
-        next: NodeId,
-    ) -> Vec<Box<Frame>> {
+    fn leave(&mut self, node: NodeId, dispatch: &mut Dispatch, next: NodeId) -> Vec<Box<Frame>> {
         self.inner.leave(node, dispatch, next)
     }
 

@@ -6,7 +6,7 @@ use crate::data::frame::Frame;
 use crate::data::ids::NodeId;
 use crate::data::lost::{self, panic_text};
 use crate::node_api::context::RawCx;
-use crate::queues::dispatch::DispatchState;
+use crate::queues::dispatch::Dispatch;
 use crate::queues::wakeup::WakeConditions;
 use crate::worker::body::Body;
 use std::any::Any;
@@ -66,7 +66,7 @@ impl<B> GuardedBody<B> {
 
     /// The node has panicked: it is out, and the packets that it had are dropped.
     #[cold]
-    fn fell(&self, cx: &RawCx<'_>, dispatch: &mut DispatchState, payload: Box<dyn Any + Send>) {
+    fn fell(&self, cx: &RawCx<'_>, dispatch: &mut Dispatch, payload: Box<dyn Any + Send>) {
         self.fault.set(payload);
         if dispatch.targets.is_unallocated() {
             dispatch.targets = Column::new(dispatch.frame_capacity);
@@ -77,7 +77,7 @@ impl<B> GuardedBody<B> {
     }
 
     #[cold]
-    fn discard(&self, cx: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>) {
+    fn discard(&self, cx: &RawCx<'_>, dispatch: &mut Dispatch, frame: Box<Frame>) {
         dispatch.drop_frame(cx.node, self.reason, &cx.stats, frame);
     }
 
@@ -85,9 +85,9 @@ impl<B> GuardedBody<B> {
     fn guard(
         &mut self,
         cx: &RawCx<'_>,
-        dispatch: &mut DispatchState,
+        dispatch: &mut Dispatch,
         frame: Box<Frame>,
-        run: impl FnOnce(&mut B, &mut DispatchState, Box<Frame>),
+        run: impl FnOnce(&mut B, &mut Dispatch, Box<Frame>),
     ) {
         let is_out = self.fault.is_out.load(Relaxed);
         let Some(body) = self.body.as_mut().filter(|_| !is_out) else {
@@ -135,26 +135,20 @@ fn answer<T, R>(fault: &NodeFault, body: Option<T>, otherwise: R, call: impl FnO
 
 impl<B: Body> Body for GuardedBody<B> {
     #[inline]
-    fn run(
-        &mut self,
-        level: Level,
-        cx: &RawCx<'_>,
-        dispatch: &mut DispatchState,
-        frame: Box<Frame>,
-    ) {
+    fn run(&mut self, level: Level, cx: &RawCx<'_>, dispatch: &mut Dispatch, frame: Box<Frame>) {
         self.guard(cx, dispatch, frame, |body, dispatch, frame| {
             body.run(level, cx, dispatch, frame)
         });
     }
 
     #[inline(never)]
-    fn run_small(&mut self, cx: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>) {
+    fn run_small(&mut self, cx: &RawCx<'_>, dispatch: &mut Dispatch, frame: Box<Frame>) {
         self.guard(cx, dispatch, frame, |body, dispatch, frame| {
             body.run_small(cx, dispatch, frame)
         });
     }
 
-    fn poll(&mut self, level: Level, cx: &RawCx<'_>, dispatch: &mut DispatchState) -> usize {
+    fn poll(&mut self, level: Level, cx: &RawCx<'_>, dispatch: &mut Dispatch) -> usize {
         let is_out = self.fault.is_out.load(Relaxed);
         let Some(body) = self.body.as_mut().filter(|_| !is_out) else {
             return 0;
@@ -169,7 +163,7 @@ impl<B: Body> Body for GuardedBody<B> {
         }
     }
 
-    fn note(&self, cx: &RawCx<'_>, dispatch: &DispatchState, frame: &Frame) {
+    fn note(&self, cx: &RawCx<'_>, dispatch: &Dispatch, frame: &Frame) {
         let Some(body) = &self.body else { return };
         let noted = catch_unwind(AssertUnwindSafe(|| body.note(cx, dispatch, frame)));
         if let Err(payload) = noted {
@@ -194,12 +188,7 @@ impl<B: Body> Body for GuardedBody<B> {
     }
 
     /// Also of a node that is out: what it holds must not be lost.
-    fn leave(
-        &mut self,
-        node: NodeId,
-        dispatch: &mut DispatchState,
-        next: NodeId,
-    ) -> Vec<Box<Frame>> {
+    fn leave(&mut self, node: NodeId, dispatch: &mut Dispatch, next: NodeId) -> Vec<Box<Frame>> {
         if next == dispatch.drop_node && self.fault.is_out.load(Relaxed) {
             // What the stage holds is dropped with it, for the reason of a node that is out.
             return lost::dropped_by(|| self.drop_body());

@@ -4,7 +4,7 @@
 use crate::data::frame::Frame;
 use crate::data::stats::{NodeStats, add_relaxed};
 use crate::node_api::context::RawCx;
-use crate::queues::dispatch::DispatchState;
+use crate::queues::dispatch::Dispatch;
 use crate::queues::wakeup::WakeConditions;
 use crate::worker::body::{Body, SMALL_VECTOR};
 use std::sync::Arc;
@@ -32,18 +32,18 @@ pub(crate) struct CongestionCounter {
 pub(crate) struct EmptyBody;
 
 impl Body for EmptyBody {
-    fn run(&mut self, _: Level, _: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>) {
+    fn run(&mut self, _: Level, _: &RawCx<'_>, dispatch: &mut Dispatch, frame: Box<Frame>) {
         let target = dispatch.drop_node;
         dispatch.push_frame(target, frame);
     }
-    fn run_small(&mut self, _: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>) {
+    fn run_small(&mut self, _: &RawCx<'_>, dispatch: &mut Dispatch, frame: Box<Frame>) {
         let target = dispatch.drop_node;
         dispatch.push_frame(target, frame);
     }
-    fn poll(&mut self, _: Level, _: &RawCx<'_>, _: &mut DispatchState) -> usize {
+    fn poll(&mut self, _: Level, _: &RawCx<'_>, _: &mut Dispatch) -> usize {
         0
     }
-    fn note(&self, _: &RawCx<'_>, _: &DispatchState, _: &Frame) {}
+    fn note(&self, _: &RawCx<'_>, _: &Dispatch, _: &Frame) {}
 }
 
 impl HandoffStub {
@@ -51,7 +51,7 @@ impl HandoffStub {
     fn forward(
         &mut self,
         cx: &RawCx<'_>,
-        dispatch: &mut DispatchState,
+        dispatch: &mut Dispatch,
         frame: Box<Frame>,
     ) -> Option<Box<Frame>> {
         let turned = !self.starts_epoch || dispatch.begin_epoch();
@@ -76,20 +76,14 @@ impl HandoffStub {
 }
 
 impl Body for HandoffStub {
-    fn run(
-        &mut self,
-        level: Level,
-        cx: &RawCx<'_>,
-        dispatch: &mut DispatchState,
-        frame: Box<Frame>,
-    ) {
+    fn run(&mut self, level: Level, cx: &RawCx<'_>, dispatch: &mut Dispatch, frame: Box<Frame>) {
         let here = self.forward(cx, dispatch, frame);
         if let (Some(frame), Some(inner)) = (here, &mut self.inner) {
             inner.run(level, cx, dispatch, frame);
         }
     }
 
-    fn run_small(&mut self, cx: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>) {
+    fn run_small(&mut self, cx: &RawCx<'_>, dispatch: &mut Dispatch, frame: Box<Frame>) {
         let here = self.forward(cx, dispatch, frame);
         if let (Some(frame), Some(inner)) = (here, &mut self.inner) {
             inner.run_small(cx, dispatch, frame);
@@ -100,7 +94,7 @@ impl Body for HandoffStub {
         &mut self,
         level: Level,
         cx: &RawCx<'_>,
-        dispatch: &mut DispatchState,
+        dispatch: &mut Dispatch,
         frame: Box<Frame>,
     ) -> Result<(), Box<Frame>> {
         let Some(inner) = &mut self.inner else {
@@ -118,13 +112,13 @@ impl Body for HandoffStub {
         Ok(())
     }
 
-    fn poll(&mut self, level: Level, cx: &RawCx<'_>, dispatch: &mut DispatchState) -> usize {
+    fn poll(&mut self, level: Level, cx: &RawCx<'_>, dispatch: &mut Dispatch) -> usize {
         let inner = self.inner.as_mut();
         inner.map_or(0, |inner| inner.poll(level, cx, dispatch))
     }
 
     /// The worker that runs the node records the trace of its packets.
-    fn note(&self, _: &RawCx<'_>, _: &DispatchState, _: &Frame) {}
+    fn note(&self, _: &RawCx<'_>, _: &Dispatch, _: &Frame) {}
 
     fn may_sleep(&self, now_ns: u64, idle_ns: u64) -> bool {
         let inner = self.inner.as_ref();
@@ -147,7 +141,7 @@ impl Body for HandoffStub {
 
 impl HandoffStub {
     /// Whether no packet of the node is on another worker. An epoch has begun.
-    pub(crate) fn has_drained(&mut self, dispatch: &mut DispatchState) -> bool {
+    pub(crate) fn has_drained(&mut self, dispatch: &mut Dispatch) -> bool {
         self.starts_epoch = false;
         dispatch.handoff.is_epoch_over()
     }

@@ -8,7 +8,7 @@ use crate::data::stats::{SAMPLE, is_bulk, weight};
 use crate::node_api::context::{NodeState, RawCx};
 use crate::node_api::drop_node;
 use crate::queues::channel::{Channel, GAP_US, RoundGap};
-use crate::queues::dispatch::DispatchState;
+use crate::queues::dispatch::Dispatch;
 use crate::worker::agenda::Agenda;
 use crate::worker::body::{Body, SMALL_VECTOR};
 use crossbeam_queue::ArrayQueue;
@@ -66,7 +66,7 @@ pub struct Worker {
     pub(crate) sources: Vec<NodeId>,
     pub(crate) stages: Vec<NodeId>,
     pub(crate) agenda: Agenda,
-    pub(crate) dispatch: DispatchState,
+    pub(crate) dispatch: Dispatch,
     pub(crate) reader: Reader,
     pub(crate) level: Level,
     pub(crate) clock: Clock,
@@ -90,7 +90,7 @@ pub struct Worker {
 /// Drop a frame because the round has too many calls.
 #[cold]
 #[inline(never)]
-fn break_loop(slots: &[Slot], dispatch: &mut DispatchState, node: NodeId, frame: Box<Frame>) {
+fn break_loop(slots: &[Slot], dispatch: &mut Dispatch, node: NodeId, frame: Box<Frame>) {
     let end = dispatch.drop_node;
     if node == end {
         return dispatch.push_frame(end, frame);

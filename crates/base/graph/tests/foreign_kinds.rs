@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use volley_buf::Pool;
 use volley_graph::*;
+use volley_perfmon::CounterError;
 
 nexts! { enum ToMiddle { Middle => "middle" } }
 nexts! { enum ToEnd { End => "end" } }
@@ -446,7 +447,7 @@ fn count_events(engine: &mut Engine) -> bool {
             engine.count_events(vec![(0, Box::new(group))]).unwrap();
             true
         }
-        Err(error @ volley_perfmon::CounterError::Refused { .. }) => {
+        Err(error @ (CounterError::Refused { .. } | CounterError::NoKernelSupport)) => {
             println!("SKIP: the rounds with events: {error}");
             false
         }

@@ -34,6 +34,8 @@ pub enum IsaChoice {
     /// x86-64-v4 (AVX-512).
     #[object(name = "x86-64-v4")]
     V4,
+    /// AArch64 (Advanced SIMD).
+    Neon,
 }
 
 impl FromStr for IsaChoice {
@@ -307,7 +309,7 @@ mod tests {
             ),
             (
                 "[engine]\nisa = 'avx'",
-                "volley.toml:2:7: engine.isa: must be auto, scalar, x86-64-v3 or x86-64-v4, not 'avx'",
+                "volley.toml:2:7: engine.isa: must be auto, scalar, x86-64-v3, x86-64-v4 or neon, not 'avx'",
             ),
             (
                 "[engine]\nbuffers = 300",

@@ -216,7 +216,7 @@ pub struct Args {
     /// Vectors through the graph, or one packet at a time.
     #[arg(long, value_enum, default_value = "graph")]
     pub style: Style,
-    /// Instruction-set level: auto, scalar, x86-64-v3, x86-64-v4.
+    /// Instruction-set level: auto, scalar, x86-64-v3, x86-64-v4, neon.
     #[arg(long, default_value = "auto")]
     pub isa: String,
     /// Seconds of each repetition.
@@ -336,7 +336,7 @@ pub struct PluginArgs {
     /// Maximum number of packets per vector (default: that of the scenario).
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub vector_size: Option<u16>,
-    /// Instruction-set level: auto, scalar, x86-64-v3, x86-64-v4.
+    /// Instruction-set level: auto, scalar, x86-64-v3, x86-64-v4, neon.
     #[arg(long, default_value = "auto", overrides_with = "isa")]
     pub isa: String,
     /// Packets that the source sends at once (default: the vector size).
@@ -439,7 +439,7 @@ pub struct LpmArgs {
     /// Number of different destinations, random inside the table's prefixes.
     #[arg(long, default_value_t = 65_536)]
     pub distinct: usize,
-    /// Instruction-set level: auto, scalar, x86-64-v3, x86-64-v4.
+    /// Instruction-set level: auto, scalar, x86-64-v3, x86-64-v4, neon.
     #[arg(long, default_value = "auto")]
     pub isa: String,
     /// Number of repetitions.
@@ -492,7 +492,7 @@ pub struct PathArgs {
     /// Number of full batches of a queue that are gathered.
     #[arg(long, default_value_t = 1)]
     pub gather: u32,
-    /// Instruction-set level: auto, scalar, x86-64-v3, x86-64-v4.
+    /// Instruction-set level: auto, scalar, x86-64-v3, x86-64-v4, neon.
     #[arg(long, default_value = "auto")]
     pub isa: String,
     /// Seconds of each repetition.

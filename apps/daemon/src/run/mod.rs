@@ -76,7 +76,7 @@ pub struct Args {
     /// Workers to begin with, 1 to 64, instead of the file's.
     #[arg(long)]
     pub workers: Option<u32>,
-    /// auto, scalar, x86-64-v3 or x86-64-v4, instead of the file's.
+    /// auto, scalar, x86-64-v3, x86-64-v4 or neon, instead of the file's.
     #[arg(long)]
     pub isa: Option<IsaChoice>,
     /// What is logged, instead of the levels of the file's table `log`: a level, and modules with another one, such as

@@ -302,6 +302,127 @@ pub(crate) mod x86 {
     }
 }
 
+#[cfg(target_arch = "aarch64")]
+pub(crate) mod neon {
+    use super::{Bits, close_gaps_scalar, compress_scalar, rows_equal_scalar};
+    use core::arch::aarch64::*;
+
+    /// For each set of four rows, the bytes of its rows in order. Bytes behind the last one are taken from row 0.
+    const ORDER: [[u8; 16]; 16] = {
+        let mut order = [[0; 16]; 16];
+        let mut set = 0;
+        while set < 16 {
+            let (mut row, mut out) = (0, 0);
+            while row < 4 {
+                if set >> row & 1 == 1 {
+                    let mut byte = 0;
+                    while byte < 4 {
+                        order[set][4 * out + byte] = (4 * row + byte) as u8;
+                        byte += 1;
+                    }
+                    out += 1;
+                }
+                row += 1;
+            }
+            set += 1;
+        }
+        order
+    };
+
+    /// Four rows at a time: a table lookup of bytes (TBL) moves the rows of the set to the front, and all four are stored.
+    ///
+    /// # Safety
+    /// The processor has Advanced SIMD.
+    #[inline(always)]
+    pub(crate) unsafe fn compress(bits: &Bits, src: &[u32], dst: &mut [u32]) -> usize {
+        if src.len() < bits.rows() || dst.len() < bits.count() + 4 {
+            return compress_scalar(bits, src, dst);
+        }
+        // SAFETY: all rows are in `src`, and `dst` has 4 words behind the last stored row.
+        unsafe { squeeze(bits, 0, src.as_ptr(), dst.as_mut_ptr()) }
+    }
+
+    /// [`compress`] in place, starting with the four rows that contain the first gap.
+    ///
+    /// # Safety
+    /// The processor has Advanced SIMD.
+    #[inline(always)]
+    pub(crate) unsafe fn close_gaps(bits: &Bits, words: &mut [u32]) -> usize {
+        let Some(gap) = bits.first_missing() else {
+            return bits.rows();
+        };
+        if words.len() < bits.rows() {
+            return close_gaps_scalar(bits, words);
+        }
+        let at = words.as_mut_ptr();
+        // SAFETY: all rows are in `words`, and each row is stored at or before the position that it was read from.
+        unsafe { squeeze(bits, gap & !3, at, at) }
+    }
+
+    /// Append the rows of the set from row `first` on to the rows before. `first` is a multiple of 4, and no row before it is
+    /// missing from the set.
+    ///
+    /// # Safety
+    /// Every row can be read from `src`. Either `dst` is `src`, or `dst` has space for 4 words more than rows are stored. The
+    /// processor has Advanced SIMD.
+    #[inline(always)]
+    unsafe fn squeeze(bits: &Bits, first: usize, src: *const u32, dst: *mut u32) -> usize {
+        let whole = bits.rows() / 4 * 4;
+        let mut out = first;
+        for row in (first..whole).step_by(4) {
+            let set = (bits.words[row / 64] >> (row % 64) & 0xf) as usize;
+            // SAFETY: row + 4 <= whole, and out <= row: in place, only rows that have been read are overwritten; elsewhere
+            // there are 4 words behind the stored rows.
+            unsafe {
+                let order = vld1q_u8(ORDER[set].as_ptr());
+                let data = vreinterpretq_u8_u32(vld1q_u32(src.add(row)));
+                let packed = vreinterpretq_u32_u8(vqtbl1q_u8(data, order));
+                vst1q_u32(dst.add(out), packed);
+            }
+            out += set.count_ones() as usize;
+        }
+        for row in whole.max(first)..bits.rows() {
+            // SAFETY: a row of the set, and the position behind the stored rows, which is never behind the row.
+            unsafe { *dst.add(out) = *src.add(row) };
+            out += usize::from(bits.has(row));
+        }
+        out
+    }
+
+    /// Compare sixteen rows at a time. There is no instruction that collects sign bits: each row's byte is reduced to the bit
+    /// of its place, and the bytes of eight rows are added.
+    ///
+    /// # Safety
+    /// The processor has Advanced SIMD.
+    #[inline(always)]
+    pub(crate) unsafe fn rows_equal(column: &[u32], value: u32) -> Bits {
+        const PLACES: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
+        let rows = column.len().min(Bits::MAX_ROWS);
+        let whole = rows / 16 * 16;
+        let tail = rows_equal_scalar(&column[whole..rows], value).words[0];
+        let mut out = Bits::none(rows);
+        for row in (0..whole).step_by(16) {
+            // SAFETY: row + 16 <= whole <= column.len(); the caller's contract.
+            let set = unsafe {
+                let wanted = vdupq_n_u32(value);
+                let four = |at: usize| {
+                    vmovn_u32(vceqq_u32(vld1q_u32(column.as_ptr().add(row + at)), wanted))
+                };
+                let low = vmovn_u16(vcombine_u16(four(0), four(4)));
+                let high = vmovn_u16(vcombine_u16(four(8), four(12)));
+                let places = vandq_u8(vcombine_u8(low, high), vld1q_u8(PLACES.as_ptr()));
+                let byte = |half: uint8x8_t| u64::from(vaddv_u8(half));
+                byte(vget_low_u8(places)) | byte(vget_high_u8(places)) << 8
+            };
+            out.words[row / 64] |= set << (row % 64);
+        }
+        if whole < rows {
+            out.words[whole / 64] |= tail << (whole % 64);
+        }
+        out
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

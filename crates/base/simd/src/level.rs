@@ -12,12 +12,14 @@ pub enum Level {
     V3,
     /// x86-64-v4: AVX-512 F, BW, CD, DQ, VL on top of v3.
     V4,
+    /// AArch64 with Advanced SIMD, which every processor of this architecture that runs Linux has.
+    Neon,
 }
 
 /// A level's name is unknown, or this processor lacks the level.
 #[derive(Debug, PartialEq, Eq)]
 pub enum LevelError {
-    /// The name is none of `auto`, `scalar`, `x86-64-v3`, `x86-64-v4`.
+    /// The name is neither `auto` nor that of a level.
     Unknown(String),
     /// The processor does not have this level.
     Missing(Level),
@@ -29,7 +31,7 @@ impl fmt::Display for LevelError {
             LevelError::Unknown(name) => {
                 write!(
                     f,
-                    "unknown instruction-set level `{name}`: use auto, scalar, x86-64-v3 or x86-64-v4"
+                    "unknown instruction-set level `{name}`: use auto, scalar, x86-64-v3, x86-64-v4 or neon"
                 )
             }
             LevelError::Missing(level) => {
@@ -51,6 +53,7 @@ impl fmt::Display for Level {
             Level::Scalar => "scalar",
             Level::V3 => "x86-64-v3",
             Level::V4 => "x86-64-v4",
+            Level::Neon => "neon",
         })
     }
 }
@@ -65,6 +68,7 @@ impl FromStr for Level {
             "scalar" => Level::Scalar,
             "x86-64-v3" | "v3" => Level::V3,
             "x86-64-v4" | "v4" => Level::V4,
+            "neon" => Level::Neon,
             other => return Err(LevelError::Unknown(other.to_owned())),
         };
         if level.is_available() {
@@ -76,8 +80,8 @@ impl FromStr for Level {
 }
 
 impl Level {
-    /// Every level, lowest first.
-    pub const ALL: [Level; 3] = [Level::Scalar, Level::V3, Level::V4];
+    /// Every level; those of one architecture from the lowest to the highest.
+    pub const ALL: [Level; 4] = [Level::Scalar, Level::V3, Level::V4, Level::Neon];
 
     /// The best level of this processor.
     pub fn detect() -> Level {
@@ -117,7 +121,8 @@ impl Level {
                     && is_x86_feature_detected!("avx512vl")
             }
             #[cfg(not(target_arch = "x86_64"))]
-            _ => false,
+            Level::V3 | Level::V4 => false,
+            Level::Neon => cfg!(target_arch = "aarch64"),
         }
     }
 }
@@ -178,6 +183,10 @@ token!(
 );
 
 token!(
+    /// Token of [`Level::Neon`].
+    Neon
+);
+token!(
     /// Token of [`call_few`].
     Few
 );
@@ -215,57 +224,57 @@ scalar_isa!(Scalar, false);
 scalar_isa!(Few, true);
 
 macro_rules! vector_isa {
-    ($name:ident, $level:expr, $compress:ident, $close_gaps:ident, $rows_equal:ident) => {
+    ($name:ident, $level:expr, $arch:literal, $module:ident, $compress:ident, $close_gaps:ident, $rows_equal:ident, $above:ident, $load_words:ident) => {
         impl Isa for $name {
             const LEVEL: Level = $level;
             #[inline(always)]
             fn compress(self, bits: &crate::Bits, src: &[u32], dst: &mut [u32]) -> usize {
-                #[cfg(target_arch = "x86_64")]
+                #[cfg(target_arch = $arch)]
                 // SAFETY: the token proves that the processor has the level.
                 unsafe {
-                    crate::compress::x86::$compress(bits, src, dst)
+                    crate::compress::$module::$compress(bits, src, dst)
                 }
-                #[cfg(not(target_arch = "x86_64"))]
+                #[cfg(not(target_arch = $arch))]
                 crate::compress::compress_scalar(bits, src, dst)
             }
             #[inline(always)]
             fn close_gaps(self, bits: &crate::Bits, words: &mut [u32]) -> usize {
-                #[cfg(target_arch = "x86_64")]
+                #[cfg(target_arch = $arch)]
                 // SAFETY: the token proves that the processor has the level.
                 unsafe {
-                    crate::compress::x86::$close_gaps(bits, words)
+                    crate::compress::$module::$close_gaps(bits, words)
                 }
-                #[cfg(not(target_arch = "x86_64"))]
+                #[cfg(not(target_arch = $arch))]
                 crate::compress::close_gaps_scalar(bits, words)
             }
             #[inline(always)]
             fn rows_equal(self, column: &[u32], value: u32) -> crate::Bits {
-                #[cfg(target_arch = "x86_64")]
+                #[cfg(target_arch = $arch)]
                 // SAFETY: the token proves that the processor has the level.
                 unsafe {
-                    crate::compress::x86::$rows_equal(column, value)
+                    crate::compress::$module::$rows_equal(column, value)
                 }
-                #[cfg(not(target_arch = "x86_64"))]
+                #[cfg(not(target_arch = $arch))]
                 crate::compress::rows_equal_scalar(column, value)
             }
             #[inline(always)]
             fn above<const N: usize>(self, bounds: &[i64; N], x: i64) -> usize {
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: the token proves that the processor has x86-64-v3.
+                #[cfg(target_arch = $arch)]
+                // SAFETY: the token proves that the processor has the level.
                 unsafe {
-                    crate::search::x86::above_v3(bounds, x)
+                    crate::search::$module::$above(bounds, x)
                 }
-                #[cfg(not(target_arch = "x86_64"))]
+                #[cfg(not(target_arch = $arch))]
                 crate::search::above_scalar(bounds, x)
             }
             #[inline(always)]
             unsafe fn load_words<const K: usize>(self, at: &[*const u8; 8], out: &[*mut u32; K]) {
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: the token proves that the processor has x86-64-v3; the caller's contract covers the addresses.
+                #[cfg(target_arch = $arch)]
+                // SAFETY: the token proves that the processor has the level; the caller's contract covers the addresses.
                 unsafe {
-                    crate::transpose::x86::load_words_v3(at, out)
+                    crate::transpose::$module::$load_words(at, out)
                 }
-                #[cfg(not(target_arch = "x86_64"))]
+                #[cfg(not(target_arch = $arch))]
                 // SAFETY: the caller's contract.
                 unsafe {
                     crate::transpose::load_words_scalar(at, out)
@@ -274,8 +283,13 @@ macro_rules! vector_isa {
         }
     };
 }
-vector_isa!(V3, Level::V3, compress_v3, close_gaps_v3, rows_equal_v3);
-vector_isa!(V4, Level::V4, compress_v4, close_gaps_v4, rows_equal_v4);
+#[rustfmt::skip]
+mod vector_levels {
+    use super::{Isa, Level, Neon, V3, V4};
+    vector_isa!(V3, Level::V3, "x86_64", x86, compress_v3, close_gaps_v3, rows_equal_v3, above_v3, load_words_v3);
+    vector_isa!(V4, Level::V4, "x86_64", x86, compress_v4, close_gaps_v4, rows_equal_v4, above_v3, load_words_v3);
+    vector_isa!(Neon, Level::Neon, "aarch64", neon, compress, close_gaps, rows_equal, above, load_words);
+}
 
 /// A body to be compiled once per level. Mark `run` as `#[inline(always)]`: only then does it inherit the level.
 pub trait Kernel {
@@ -295,6 +309,8 @@ pub fn call<K: Kernel>(level: Level, kernel: K) -> K::Out {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
         Level::V4 if trusted(level) => unsafe { call_v4(kernel) },
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => call_neon(kernel),
         _ => call_scalar(kernel),
     }
 }
@@ -336,6 +352,13 @@ unsafe fn call_v3<K: Kernel>(kernel: K) -> K::Out {
 // SAFETY contract: the processor has x86-64-v4.
 unsafe fn call_v4<K: Kernel>(kernel: K) -> K::Out {
     kernel.run(V4(()))
+}
+
+/// The base instruction set of this architecture includes Advanced SIMD, so that the body needs no further one.
+#[cfg(target_arch = "aarch64")]
+#[inline(never)]
+fn call_neon<K: Kernel>(kernel: K) -> K::Out {
+    kernel.run(Neon(()))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ mod transpose;
 
 pub use clock::{cycles, cycles_per_second};
 pub use compress::Bits;
-pub use level::{Few, Isa, Kernel, Level, LevelError, Scalar, V3, V4, call, call_few};
+pub use level::{Few, Isa, Kernel, Level, LevelError, Neon, Scalar, V3, V4, call, call_few};
 pub use prefetch::{prefetch, prefetch_write};
 pub use reduce::{all_equal, any_bit, mask, or_all, sum};
 pub use search::bytes_up_to;

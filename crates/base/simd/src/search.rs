@@ -19,14 +19,18 @@ pub fn bytes_up_to(words: [u64; 2], limit: u8) -> u32 {
     {
         x86::bytes_up_to(words, limit)
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    {
+        neon::bytes_up_to(words, limit)
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     {
         bytes_up_to_scalar(words, limit)
     }
 }
 
 /// Compares the bytes of each word at once.
-#[cfg(any(test, not(target_arch = "x86_64")))]
+#[cfg(any(test, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 #[inline(always)]
 fn bytes_up_to_scalar(words: [u64; 2], limit: u8) -> u32 {
     const ONES: u64 = u64::MAX / 0xff;
@@ -81,6 +85,41 @@ pub(crate) mod x86 {
                 above += _mm256_movemask_pd(_mm256_castsi256_pd(over(one))).count_ones();
             }
         }
+        above as usize + rest.iter().map(|&b| usize::from(x > b)).sum::<usize>()
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+pub(crate) mod neon {
+    use std::arch::aarch64::*;
+
+    /// One comparison of 16 bytes; the highest bit of each result counts.
+    #[inline(always)]
+    pub(crate) fn bytes_up_to([first, second]: [u64; 2], limit: u8) -> u32 {
+        // SAFETY: every processor of this architecture that runs Linux has Advanced SIMD.
+        let count = unsafe {
+            let bytes = vcombine_u8(vcreate_u8(first), vcreate_u8(second));
+            vaddvq_u8(vshrq_n_u8::<7>(vcleq_u8(bytes, vdupq_n_u8(limit))))
+        };
+        u32::from(count)
+    }
+
+    /// Two comparisons at once. A comparison that holds is -1: subtracting it counts, and lanes are added once.
+    ///
+    /// # Safety
+    /// The processor has Advanced SIMD.
+    #[inline(always)]
+    pub(crate) unsafe fn above<const N: usize>(bounds: &[i64; N], x: i64) -> usize {
+        let (pairs, rest) = bounds.as_chunks::<2>();
+        // SAFETY: the caller's contract; each chunk is 16 readable bytes.
+        let above = unsafe {
+            let wanted = vdupq_n_s64(x);
+            let mut count = vdupq_n_u64(0);
+            for pair in pairs {
+                count = vsubq_u64(count, vcgtq_s64(wanted, vld1q_s64(pair.as_ptr())));
+            }
+            vaddvq_u64(count)
+        };
         above as usize + rest.iter().map(|&b| usize::from(x > b)).sum::<usize>()
     }
 }

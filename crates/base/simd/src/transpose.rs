@@ -70,6 +70,42 @@ pub(crate) mod x86 {
     }
 }
 
+#[cfg(target_arch = "aarch64")]
+pub(crate) mod neon {
+    use core::arch::aarch64::*;
+
+    /// Transposes of 4 x 4 words, rows 0 to 3 and rows 4 to 7. Bytes are swapped when a row is loaded.
+    ///
+    /// # Safety
+    /// [`super::bytes_read`]`(K)` bytes are readable at every address, eight words writable at every `out`, which do not
+    /// overlap, and the processor has Advanced SIMD.
+    #[inline(always)]
+    pub(crate) unsafe fn load_words<const K: usize>(at: &[*const u8; 8], out: &[*mut u32; K]) {
+        for first in (0..K).step_by(4) {
+            for half in [0, 4] {
+                // SAFETY: the caller's contract.
+                unsafe {
+                    let row = |r: usize| {
+                        vreinterpretq_u32_u8(vrev32q_u8(vld1q_u8(at[half + r].add(4 * first))))
+                    };
+                    let (a, b, c, d) = (row(0), row(1), row(2), row(3));
+                    let even = |x, y| vreinterpretq_u64_u32(vtrn1q_u32(x, y));
+                    let odd = |x, y| vreinterpretq_u64_u32(vtrn2q_u32(x, y));
+                    let columns = [
+                        vtrn1q_u64(even(a, b), even(c, d)),
+                        vtrn1q_u64(odd(a, b), odd(c, d)),
+                        vtrn2q_u64(even(a, b), even(c, d)),
+                        vtrn2q_u64(odd(a, b), odd(c, d)),
+                    ];
+                    for (to, column) in out[first..].iter().zip(columns) {
+                        vst1q_u32(to.add(half), vreinterpretq_u32_u64(column));
+                    }
+                }
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::{Isa, Kernel, Level, call};

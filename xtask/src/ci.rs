@@ -6,7 +6,7 @@ use crate::home::Home;
 use crate::report::{Fail, Outcome, Pass, Report, Skip};
 use crate::run::Program;
 use crate::{
-    budget, cargo_test, disk, docs, fresh, install, readme, sanitize, suite, tidy, tutorial,
+    arm, budget, cargo_test, disk, docs, fresh, install, readme, sanitize, suite, tidy, tutorial,
 };
 
 /// Extent of a run.
@@ -53,7 +53,7 @@ type Work = fn(&Sitting<'_>) -> Outcome;
 
 /// Name, whether `--quick` runs the stage, and its function. Fast stages come first, so that simple mistakes are found
 /// within a minute.
-const STAGES: [(&str, bool, Work); 20] = [
+const STAGES: [(&str, bool, Work); 21] = [
     ("install", true, |s| install::stage(s.home)),
     ("fmt", true, |s| fmt(s.home)),
     ("tidy", true, |s| tidy::run(s.home)),
@@ -78,16 +78,18 @@ const STAGES: [(&str, bool, Work); 20] = [
         let long = s.depth == Depth::Long;
         sanitize::fuzz(s.home, s.depth.fuzz_seconds(), long)
     }),
+    ("arm", false, |s| arm::run(s.home)),
     ("lab", false, |s| lab(s.home)),
     ("outside", false, |s| outside(s.home)),
     ("fresh-clone", false, |s| fresh::clone(s.home)),
 ];
 
 /// Stages of long runs only: `tsan` builds the standard library, `memcheck` repeats the tests of AddressSanitizer more
-/// slowly, `lab` builds a further release program and measures for more than a minute (in a default run, the tests of volley-lab
-/// measure a figure of each kind), `outside` compiles the daemon for another workspace, and `fresh-clone` is a default run in a separate clone.
-/// A default run may take forty minutes on two cores from scratch.
-const LONG: [&str; 5] = ["tsan", "memcheck", "lab", "outside", "fresh-clone"];
+/// slowly, `arm` builds for another architecture and runs the tests on an emulated processor, `lab` builds a further release
+/// program and measures for more than a minute (in a default run, the tests of volley-lab measure a figure of each kind),
+/// `outside` compiles the daemon for another workspace, and `fresh-clone` is a default run in a separate clone. A default run
+/// may take forty minutes on two cores from scratch.
+const LONG: [&str; 6] = ["tsan", "memcheck", "arm", "lab", "outside", "fresh-clone"];
 
 /// Runs the stages (or those in `only`), prints each with its time, and the closing line last.
 pub fn run(home: &Home, depth: Depth, only: &[String]) -> bool {

@@ -10,12 +10,13 @@ use std::path::Path;
 const RESERVE: u64 = 12 << 30;
 
 /// Folders below the target directory, and the stage after which no later stage of a full run reads them.
-const FINISHED: [(&str, &str); 5] = [
+const FINISHED: [(&str, &str); 6] = [
     ("debug/incremental", "clippy"),
     ("doc", "rustdoc"),
     ("debug", "rustdoc"),
     ("loom", "loom"),
     ("asan", "asan"),
+    ("arm", "arm"),
 ];
 
 /// Free bytes for this user on the file system of `path`; `None` if the system does not report them.

@@ -6,9 +6,15 @@ use crate::report::{Outcome, Pass, Report, Skip};
 use crate::run::{Program, exists};
 
 /// A Debian package, and a program (or a file, by its path) that shows that it is installed.
-struct Package {
+pub(crate) struct Package {
     program: &'static str,
     packages: &'static [&'static str],
+}
+
+impl Package {
+    pub(crate) const fn new(program: &'static str, packages: &'static [&'static str]) -> Self {
+        Self { program, packages }
+    }
 }
 
 const PACKAGES: [Package; 19] = [
@@ -123,7 +129,8 @@ pub fn stage(home: &Home) -> Outcome {
     }
 }
 
-fn debian(home: &Home, package: &Package) -> Outcome {
+/// Installs the package unless its program is there.
+pub(crate) fn debian(home: &Home, package: &Package) -> Outcome {
     if exists(package.program) {
         return Pass("there".into());
     }

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod ahead;
+pub mod arm;
 pub mod bench;
 pub mod budget;
 pub mod cargo_test;

@@ -8,7 +8,7 @@ use crate::run::{Program, exists};
 use std::path::{Path, PathBuf};
 
 /// Crates with unsafe code: the ones to look at.
-const BASE: [&str; 6] = [
+pub(crate) const BASE: [&str; 6] = [
     "volley-simd",
     "volley-wire",
     "volley-buf",
@@ -27,7 +27,7 @@ const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-l
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares -Zsanitizer=address --cfg fuzzing -Ccodegen-units=1";
 
-fn packages(names: &[&str]) -> Vec<String> {
+pub(crate) fn packages(names: &[&str]) -> Vec<String> {
     names
         .iter()
         .flat_map(|name| ["-p".to_owned(), (*name).to_owned()])

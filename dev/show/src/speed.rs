@@ -2,9 +2,9 @@
 
 use super::{Item, Sitting, Work, at_most, bench_items, item, lpm_items};
 use super::{driver_items, latency_items, memory_items};
-use xtask::budget;
 use xtask::measure::{Bench, Spread};
 use xtask::report::Outcome;
+use xtask::{arm, budget};
 
 /// The list: graph and source, drivers, latency, memory.
 pub const LISTS: [&[Item]; 4] = [
@@ -94,6 +94,11 @@ items! {
         "lpm6",
         "the IPv6 table alone, full table, 1,048,576 destinations",
         Work::Call(|sitting| lpm_items::cycles(sitting, &lpm_items::V6, LPM6)),
+    ),
+    item(
+        "neon",
+        "kernels and nodes at the level neon, on an emulated processor of AArch64",
+        Work::Call(|sitting| arm::run(sitting.home)),
     ),
     item(
         "graph-bridge-1m",

@@ -1,6 +1,6 @@
 //! `show speed`: the cost of a packet from wire to wire (issue 27).
 
-use super::{Item, Sitting, Work, at_most, bench_items, item, lpm_items};
+use super::{Item, Sitting, Work, at_most, bench_items, item, long, lpm_items};
 use super::{driver_items, latency_items, memory_items};
 use xtask::measure::{Bench, Spread};
 use xtask::report::Outcome;
@@ -96,11 +96,6 @@ items! {
         Work::Call(|sitting| lpm_items::cycles(sitting, &lpm_items::V6, LPM6)),
     ),
     item(
-        "neon",
-        "kernels and nodes at the level neon, on an emulated processor of AArch64",
-        Work::Call(|sitting| arm::run(sitting.home)),
-    ),
-    item(
         "graph-bridge-1m",
         "bridge, 1,000,000 stations, half of them sources: all nodes but the source",
         Work::Cycles("--scenario bridge --stations src-dst --macs 500000", 60.0),
@@ -114,6 +109,11 @@ items! {
         "graph-ip4-full-1m",
         "IPv4, full table, 1,048,576 destinations: all nodes but the source",
         Work::Cycles("--scenario ip4 --destinations uniform --distinct 1048576 TABLES", 30.0),
+    ),
+    long(
+        "neon",
+        "kernels and nodes at the level neon, on an emulated processor of AArch64",
+        Work::Call(|sitting| arm::run(sitting.home)),
     ),
 }
 

@@ -161,6 +161,14 @@ impl Style {
     }
 }
 
+/// The instruction-set level of a benchmark.
+#[derive(clap::Args, Clone, Debug)]
+pub struct LevelArg {
+    /// Instruction-set level: auto, scalar, x86-64-v3, x86-64-v4, neon.
+    #[arg(long, default_value = "auto", overrides_with = "isa")]
+    pub isa: String,
+}
+
 /// Measure forwarding.
 #[derive(Clone, Debug, ClapArgs)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -216,9 +224,9 @@ pub struct Args {
     /// Vectors through the graph, or one packet at a time.
     #[arg(long, value_enum, default_value = "graph")]
     pub style: Style,
-    /// Instruction-set level: auto, scalar, x86-64-v3, x86-64-v4, neon.
-    #[arg(long, default_value = "auto")]
-    pub isa: String,
+    /// Code that runs.
+    #[command(flatten)]
+    pub level: LevelArg,
     /// Seconds of each repetition.
     #[arg(long, default_value_t = 0.5)]
     pub seconds: f64,
@@ -336,9 +344,9 @@ pub struct PluginArgs {
     /// Maximum number of packets per vector (default: that of the scenario).
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub vector_size: Option<u16>,
-    /// Instruction-set level: auto, scalar, x86-64-v3, x86-64-v4, neon.
-    #[arg(long, default_value = "auto", overrides_with = "isa")]
-    pub isa: String,
+    /// Code that runs.
+    #[command(flatten)]
+    pub level: LevelArg,
     /// Packets that the source sends at once (default: the vector size).
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub batch: Option<u16>,
@@ -439,9 +447,9 @@ pub struct LpmArgs {
     /// Number of different destinations, random inside the table's prefixes.
     #[arg(long, default_value_t = 65_536)]
     pub distinct: usize,
-    /// Instruction-set level: auto, scalar, x86-64-v3, x86-64-v4, neon.
-    #[arg(long, default_value = "auto")]
-    pub isa: String,
+    /// Code that runs.
+    #[command(flatten)]
+    pub level: LevelArg,
     /// Number of repetitions.
     #[arg(long, default_value_t = 15)]
     pub repetitions: usize,
@@ -492,9 +500,9 @@ pub struct PathArgs {
     /// Number of full batches of a queue that are gathered.
     #[arg(long, default_value_t = 1)]
     pub gather: u32,
-    /// Instruction-set level: auto, scalar, x86-64-v3, x86-64-v4, neon.
-    #[arg(long, default_value = "auto")]
-    pub isa: String,
+    /// Code that runs.
+    #[command(flatten)]
+    pub level: LevelArg,
     /// Seconds of each repetition.
     #[arg(long, default_value_t = 0.1)]
     pub seconds: f64,

@@ -55,7 +55,7 @@ pub fn count(args: &Args, bench: &mut Bench, costs: &[NodeCost]) -> Result<Count
     let names = simulated_nodes(costs);
     let mut text = format!(
         "simulated at {}: two levels of caches, which ignore prefetches, and a branch predictor, because {no_pmu}",
-        simulated::level(&args.isa)
+        simulated::level(&args.level.isa)
     );
     let marks = marks().len();
     if names.len() > marks {
@@ -211,7 +211,7 @@ fn words(args: &Args) -> Vec<OsString> {
     option("--destinations", args.destinations.name().into());
     option("--stations", args.stations.name().into());
     option("--style", args.style.name().into());
-    option("--isa", simulated::level(&args.isa).into());
+    option("--isa", simulated::level(&args.level.isa).into());
     for (name, value) in [
         ("--distinct", args.distinct as u64),
         ("--macs", args.macs.into()),

@@ -184,6 +184,7 @@ impl Table for Lpm6 {
 /// Measure, check, print.
 pub fn run(args: &LpmArgs) -> Result<(), BenchError> {
     let level: Level = args
+        .level
         .isa
         .parse()
         .map_err(volley_daemon::stack::StackError::Level)?;

@@ -194,7 +194,7 @@ fn sweep(args: &PathArgs) -> Result<(), BenchError> {
 
 fn line(args: &PathArgs, name: &str, batch: u32, on: bool) -> Result<Line, BenchError> {
     let burst = args.burst.unwrap_or(batch);
-    let mut rig = Rig::new(burst.max(batch), &args.isa)?;
+    let mut rig = Rig::new(burst.max(batch), &args.level.isa)?;
     let (paths, order) = pattern(name).ok_or_else(|| BenchError::Args(name.to_owned()))?;
     if on {
         rig.batch(paths, batch, args.timeout_us, args.gather)?;
@@ -315,7 +315,7 @@ fn delays(args: &PathArgs) -> Result<(), BenchError> {
 }
 
 fn delay(args: &PathArgs, name: &'static str, pace: Pace) -> Result<Delay, BenchError> {
-    let mut rig = Rig::new(256, &args.isa)?;
+    let mut rig = Rig::new(256, &args.level.isa)?;
     rig.batch(2, 128, LIMIT_US, 1)?;
     // At overload a rare path: its batches never fill.
     let path = |at: usize| match pace {
@@ -387,7 +387,7 @@ fn watch(stalls: &mut Stalls, span: Duration, mut work: impl FnMut()) {
 fn learning(args: &PathArgs) -> Result<(), BenchError> {
     const PATHS: usize = 50;
     const HEAVY: [u32; 2] = [17, 31];
-    let mut rig = Rig::new(256, &args.isa)?;
+    let mut rig = Rig::new(256, &args.level.isa)?;
     let mut state = 0x1234_5678_9abc_def1;
     let flow = |_| match rng(&mut state) % 4 {
         0 => HEAVY[0],

@@ -125,7 +125,7 @@ fn station(port: u8, n: u32) -> [u8; 6] {
 impl Bench {
     /// Set up a scenario.
     pub fn new(args: &Args) -> Result<Bench, BenchError> {
-        let isa: IsaChoice = args.isa.parse().map_err(StackError::from)?;
+        let isa: IsaChoice = args.level.isa.parse().map_err(StackError::from)?;
         let settings = EngineSettings {
             vector_size: args.vector_size,
             buffers: (args.workers * (args.in_circulation() + 8 * args.vector_size as usize) + 4096)

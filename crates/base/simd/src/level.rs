@@ -29,9 +29,10 @@ impl fmt::Display for LevelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LevelError::Unknown(name) => {
+                let levels = Level::ALL.map(|level| level.to_string()).join(", ");
                 write!(
                     f,
-                    "unknown instruction-set level `{name}`: use auto, scalar, x86-64-v3, x86-64-v4 or neon"
+                    "unknown instruction-set level `{name}`: use auto or one of {levels}"
                 )
             }
             LevelError::Missing(level) => {
@@ -283,6 +284,7 @@ macro_rules! vector_isa {
         }
     };
 }
+/// One row for each level: its architecture, and the kernels of the module of that architecture.
 #[rustfmt::skip]
 mod vector_levels {
     use super::{Isa, Level, Neon, V3, V4};

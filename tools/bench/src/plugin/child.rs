@@ -27,6 +27,6 @@ pub fn words(args: &PluginArgs, case: &Case) -> Vec<OsString> {
     }
     number("--seconds", args.seconds.to_string());
     number("--repetitions", args.repetitions.to_string());
-    number("--isa", args.isa.clone());
+    number("--isa", args.level.isa.clone());
     words
 }

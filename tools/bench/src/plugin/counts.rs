@@ -77,7 +77,7 @@ fn run(
         }
         Way::Callgrind => {
             // The last one of an option counts.
-            words.extend(["--isa".into(), simulated::level(&args.isa).into()]);
+            words.extend(["--isa".into(), simulated::level(&args.level.isa).into()]);
             let (text, file) = simulated::run(exe, &words)?;
             let passed = passed(&text)?;
             let (from, to) = passed.code;

@@ -105,7 +105,7 @@ struct Work(u64, u64);
 impl Rig {
     /// Load the plugin.
     pub fn new(args: &PluginArgs) -> Result<Rig, BenchError> {
-        let isa: IsaChoice = args.isa.parse().map_err(StackError::from)?;
+        let isa: IsaChoice = args.level.isa.parse().map_err(StackError::from)?;
         let settings = EngineSettings {
             buffers: BUFFERS,
             isa,

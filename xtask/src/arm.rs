@@ -26,6 +26,9 @@ const NODES: [&str; 5] = [
     "volley-l2",
     "volley-mcast",
 ];
+/// Arguments of `chrt` for a program without real-time priority, with which `show speed` is run: emulated threads that wait for each
+/// other by polling would starve each other.
+const ORDINARY: [&str; 2] = ["--other", "0"];
 /// Seconds for the standard library of the architecture.
 const TARGET_SECONDS: u64 = 300;
 /// Seconds of the router's build.
@@ -52,10 +55,7 @@ pub fn run(home: &Home) -> Outcome {
             "rustup has no standard library for {TRIPLE}: {reason}"
         ));
     }
-    let of_crates = tests(home, &["--lib", "--tests"])
-        .args(sanitize::packages(&sanitize::BASE))
-        .args(sanitize::packages(&NODES));
-    Outcome::of(cargo_test::count(of_crates).and_then(|count| {
+    Outcome::of(cargo_test::count(tests(home)).and_then(|count| {
         let verified = demo(home)?;
         Ok(format!(
             "{count} tests of crates with kernels and nodes; `volley demo` {verified}; on an emulated processor"
@@ -70,8 +70,9 @@ fn demo(home: &Home) -> Result<String, String> {
         .limit_seconds(BUILD_SECONDS)
         .require()?;
     let program = folder(home).join(TRIPLE).join("debug/volley");
-    let output = Program::new(home, EMULATOR)
-        .args(["-L", LIBRARIES])
+    let output = Program::new(home, "chrt")
+        .args(ORDINARY)
+        .args([EMULATOR, "-L", LIBRARIES])
         .arg(program)
         .arg("demo")
         .limit_seconds(DEMO_SECONDS)
@@ -84,10 +85,11 @@ fn demo(home: &Home) -> Result<String, String> {
     Ok(line.to_owned())
 }
 
-fn tests(home: &Home, which: &[&str]) -> Program {
+fn tests(home: &Home) -> Program {
     cargo(home, "test")
-        .arg("--no-fail-fast")
-        .args(which)
+        .args(["--no-fail-fast", "--lib", "--tests"])
+        .args(sanitize::packages(&sanitize::BASE))
+        .args(sanitize::packages(&NODES))
         .env("PROPTEST_CASES", "4")
         .env("VOLLEY_SMALL", "1")
         .limit_seconds(TEST_SECONDS)
@@ -99,8 +101,7 @@ fn folder(home: &Home) -> PathBuf {
 
 fn cargo(home: &Home, command: &str) -> Program {
     let emulator = format!("{EMULATOR} -L {LIBRARIES}");
-    // Emulated threads that wait for each other by polling starve each other under real-time priority, with which `show speed` is run.
-    Program::cargo_by(home, "chrt", &["--other", "0"])
+    Program::cargo_by(home, "chrt", &ORDINARY)
         .args([command, "--locked", "--target", TRIPLE])
         .env("CARGO_TARGET_DIR", folder(home))
         .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", LINKER)

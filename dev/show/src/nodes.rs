@@ -11,7 +11,6 @@ mod talk;
 
 use super::{Item, Work, item, test_file};
 
-/// The tests are built with the features of the whole workspace, as those of CI are: nothing is compiled twice.
 pub const ITEMS: &[Item] = &[
     item(
         "new",

@@ -160,6 +160,23 @@ pub trait Isa: Copy + sealed::Sealed + 'static {
     /// [`crate::bytes_read`]`(K)` bytes are readable at every address. Eight words are writable at every `out`, do not overlap,
     /// and are neither read nor written by other code meanwhile.
     unsafe fn load_words<const K: usize>(self, at: &[*const u8; 8], out: &[*mut u32; K]);
+
+    /// As [`Isa::load_words`], from 16 addresses. With registers of 64 bytes, each word of the 16 rows is stored at once: a load of 64
+    /// bytes from two stores of 32 bytes waits until both have left the store buffer.
+    ///
+    /// # Safety
+    /// As [`Isa::load_words`], with 16 addresses and 16 words for each `out`.
+    #[inline(always)]
+    unsafe fn load_sixteen<const K: usize>(self, at: &[*const u8; 16], out: &[*mut u32; K]) {
+        let ([low, high], _) = at.as_chunks() else {
+            return;
+        };
+        // SAFETY: the caller's contract.
+        unsafe {
+            self.load_words(low, out);
+            self.load_words(high, &out.map(|to| to.add(8)));
+        }
+    }
 }
 
 macro_rules! token {
@@ -225,7 +242,7 @@ scalar_isa!(Scalar, false);
 scalar_isa!(Few, true);
 
 macro_rules! vector_isa {
-    ($name:ident, $level:expr, $arch:literal, $module:ident, $compress:ident, $close_gaps:ident, $rows_equal:ident, $above:ident, $load_words:ident) => {
+    ($name:ident, $level:expr, $arch:literal, $module:ident, $compress:ident, $close_gaps:ident, $rows_equal:ident, $above:ident, $load_words:ident $(, $load_sixteen:ident)?) => {
         impl Isa for $name {
             const LEVEL: Level = $level;
             #[inline(always)]
@@ -281,6 +298,14 @@ macro_rules! vector_isa {
                     crate::transpose::load_words_scalar(at, out)
                 }
             }
+            $(
+                #[cfg(target_arch = $arch)]
+                #[inline(always)]
+                unsafe fn load_sixteen<const K: usize>(self, at: &[*const u8; 16], out: &[*mut u32; K]) {
+                    // SAFETY: the token proves that the processor has the level; the caller's contract covers the addresses.
+                    unsafe { crate::transpose::$module::$load_sixteen(at, out) }
+                }
+            )?
         }
     };
 }
@@ -289,7 +314,7 @@ macro_rules! vector_isa {
 mod vector_levels {
     use super::{Isa, Level, Neon, V3, V4};
     vector_isa!(V3, Level::V3, "x86_64", x86, compress_v3, close_gaps_v3, rows_equal_v3, above_v3, load_words_v3);
-    vector_isa!(V4, Level::V4, "x86_64", x86, compress_v4, close_gaps_v4, rows_equal_v4, above_v3, load_words_v3);
+    vector_isa!(V4, Level::V4, "x86_64", x86, compress_v4, close_gaps_v4, rows_equal_v4, above_v3, load_words_v3, load_sixteen_v4);
     vector_isa!(Neon, Level::Neon, "aarch64", neon, compress, close_gaps, rows_equal, above, load_words);
 }
 

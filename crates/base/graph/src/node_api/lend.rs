@@ -7,7 +7,7 @@ use crate::data::frame::{CHAINED, Frame, IDX, POS};
 use crate::data::packet::{Packet, PacketView, first_segment};
 use crate::node_api::context::RawCx;
 use crate::node_api::edges::Nexts;
-use crate::node_api::vector::{Vector, apply, load_words, locate};
+use crate::node_api::vector::{Vector, apply, locate, transpose};
 use crate::queues::dispatch::Dispatch;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -156,13 +156,10 @@ impl LentPackets {
         &self,
         isa: I,
         at: &[[usize; 8]],
-        (offset, out): (usize, &mut Words<K>),
+        words: (usize, &mut Words<K>),
     ) {
-        let base = self.pool.base();
-        for (group, at) in at.iter().enumerate() {
-            // SAFETY: the frame owns the buffers of the rows; positions are in their slots.
-            unsafe { load_words(isa, base, at, (offset, group), out) };
-        }
+        // SAFETY: the frame owns the buffers of the rows; positions are in their slots.
+        unsafe { transpose(isa, self.pool.base(), at, words) };
     }
 
     /// Change the first `N` bytes of every packet in place: see [`Vector::apply`].

@@ -14,7 +14,7 @@ use crate::queues::dispatch::Dispatch;
 use crate::queues::trace::PacketTrace;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
-use volley_buf::{DATA, END, Meta, NO_BUFFER, START};
+use volley_buf::{DATA, END, Meta, NO_BUFFER, Pool, START};
 use volley_simd::Isa;
 
 /// The maximum number of packets that [`NewVector::fill_alike`] passes at a time.
@@ -142,6 +142,23 @@ impl DeferredPackets {
     }
 }
 
+/// Pass the data areas of buffers to `body`, up to [`STRIP`] at a time.
+///
+/// # Safety
+/// The caller owns the buffers, and they are different.
+#[inline(always)]
+unsafe fn fill_buffers(pool: &Pool, buffers: &[u32], mut body: impl FnMut(&mut [&mut [u8; DATA]])) {
+    for buffers in buffers.chunks(STRIP) {
+        let mut strip = [const { MaybeUninit::<&mut [u8; DATA]>::uninit() }; STRIP];
+        for (place, &idx) in strip.iter_mut().zip(buffers) {
+            // SAFETY: the caller owns the buffer, its data area is the DATA bytes from START, and no other reference is to it.
+            place.write(unsafe { &mut *pool.at(idx, START).cast() });
+        }
+        // SAFETY: the first `buffers.len()` entries are initialised, and a MaybeUninit has the layout of its value.
+        body(unsafe { std::slice::from_raw_parts_mut(strip.as_mut_ptr().cast(), buffers.len()) });
+    }
+}
+
 /// A vector that a source fills. If it is dropped unsent, its buffers are freed.
 pub struct NewVector<'a, I: Isa, X: Nexts> {
     pub(crate) frame: ManuallyDrop<Box<Frame>>,
@@ -186,22 +203,64 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
 
     /// Write packets that are all `len` bytes long, up to [`STRIP`] at a time: `body` gets their buffers, in order.
     #[inline(always)]
-    pub fn fill_alike(&mut self, len: usize, mut body: impl FnMut(&mut [&mut [u8; DATA]])) {
+    pub fn fill_alike(&mut self, len: usize, body: impl FnMut(&mut [&mut [u8; DATA]])) {
         let n = self.frame.n;
-        let pool = self.dispatch.bufs.pool();
-        for rows in self.frame.words(IDX).chunks(STRIP) {
-            let mut strip = [const { MaybeUninit::<&mut [u8; DATA]>::uninit() }; STRIP];
-            for (place, &idx) in strip.iter_mut().zip(rows) {
-                // SAFETY: the row's buffer is owned here, its data area is the DATA bytes from START, and rows do not
-                // share buffers.
-                place.write(unsafe { &mut *pool.at(idx, START).cast() });
-            }
-            // SAFETY: the first `rows.len()` entries are initialised, and a MaybeUninit has the layout of its value.
-            body(unsafe { std::slice::from_raw_parts_mut(strip.as_mut_ptr().cast(), rows.len()) });
-        }
+        // SAFETY: this vector's buffers are owned here, and rows do not share buffers.
+        unsafe { fill_buffers(self.dispatch.bufs.pool(), self.frame.words(IDX), body) };
         self.frame.cols[Col::LEN.at()]
             .words_mut(n)
             .fill(len.min(DATA) as u32);
+    }
+
+    /// Write the packets of one of several senders, which are all `len` bytes long: those whose word in `senders` is `which`. `body`
+    /// gets their buffers, up to [`STRIP`] at a time, in order; `buffers` is overwritten. Sets the length and the receive interface
+    /// of these packets, and returns their number.
+    ///
+    /// # Panics
+    /// If a column has fewer words than there are packets.
+    #[inline(always)]
+    pub fn fill_part(
+        &mut self,
+        (senders, which): (&Column, u32),
+        (len, rx): (usize, u32),
+        buffers: &mut Column,
+        body: impl FnMut(&mut [&mut [u8; DATA]]),
+    ) -> usize {
+        let n = self.frame.n;
+        let bits = self.isa.rows_equal(senders.words(n), which);
+        let found = self
+            .isa
+            .compress(&bits, self.frame.words(IDX), buffers.all_mut());
+        // SAFETY: this vector's buffers are owned here, rows do not share buffers, and `compress` takes each row once.
+        unsafe { fill_buffers(self.dispatch.bufs.pool(), buffers.words(found), body) };
+        let strips = senders.strips(n);
+        for (col, value) in [(Col::LEN, len.min(DATA) as u32), (Col::RX, rx)] {
+            // The words of the slack have no meaning, and may be written.
+            let words = self.frame.cols[col.at()].strips_mut(n);
+            for (words, senders) in words.iter_mut().zip(strips) {
+                for (word, sender) in words.iter_mut().zip(senders) {
+                    *word = if *sender == which { value } else { *word };
+                }
+            }
+        }
+        found
+    }
+
+    /// Number and bytes of the packets of one of several senders: those whose word in `senders` is `which`.
+    ///
+    /// # Panics
+    /// If there are fewer words than packets.
+    #[inline(always)]
+    pub fn weigh_part(&self, senders: &[u32], which: u32) -> (u64, u64) {
+        let lens = self.frame.words(Col::LEN.at());
+        let (mut packets, mut bytes) = (0u32, 0u32);
+        // 32 bits hold the bytes of a vector: at most 1,024 packets of at most 64 KiB.
+        for (&sender, &len) in senders[..lens.len()].iter().zip(lens) {
+            let is_one = u32::from(sender == which);
+            packets += is_one;
+            bytes = bytes.wrapping_add(len * is_one);
+        }
+        (u64::from(packets), u64::from(bytes))
     }
 
     /// The bytes of all packets.

@@ -132,26 +132,32 @@ pub(crate) unsafe fn apply<const N: usize>(
     }
 }
 
-/// Load `K` header words, from byte `offset` on, of the eight packets of rows `8 * eight..`, whose positions in the arena are `at`.
+/// Load `K` header words, from byte `offset` on, of packets whose positions in the arena are `at`.
 ///
 /// # Safety
 /// The caller owns the buffers, and the positions are in their slots.
 #[inline(always)]
-pub(crate) unsafe fn load_words<I: Isa, const K: usize>(
+pub(crate) unsafe fn transpose<I: Isa, const K: usize>(
     isa: I,
     base: Base,
-    at: &[usize; 8],
-    (offset, eight): (usize, usize),
-    out: &mut Words<K>,
+    at: &[[usize; 8]],
+    (offset, out): (usize, &mut Words<K>),
 ) {
     const { assert!(bytes_read(K) <= READABLE / 2) };
     let offset = offset.min(READABLE - bytes_read(K));
-    let places = out.places(eight);
+    // SAFETY: the caller's contract.
+    let start = |at: usize| unsafe { base.at(at) }.wrapping_add(offset).cast_const();
+    let (strips, rest) = at.as_chunks::<2>();
     // SAFETY: the caller's contract: READABLE bytes follow every position, and `offset` plus the bytes read are within them. Every
-    // destination has eight words, and destinations do not overlap.
+    // destination has as many words as there are addresses, and destinations do not overlap.
     unsafe {
-        let at = at.map(|at| base.at(at).add(offset).cast_const());
-        isa.load_words(&at, &places);
+        for (strip, [low, high]) in strips.iter().enumerate() {
+            let both = std::array::from_fn(|r| start(if r < 8 { low[r] } else { high[r - 8] }));
+            isa.load_sixteen(&both, &out.places(2 * strip));
+        }
+        for at in rest {
+            isa.load_words(&at.map(start), &out.places(2 * strips.len()));
+        }
     }
 }
 
@@ -337,10 +343,8 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
             return;
         }
         let eights = self.dispatch.offsets[..self.frame.n.next_multiple_of(8)].as_chunks::<8>();
-        for (eight, at) in eights.0.iter().enumerate() {
-            // SAFETY: the rows own their buffers, and positions are in their slots.
-            unsafe { load_words(isa, base, at, (offset, eight), out) };
-        }
+        // SAFETY: the rows own their buffers, and positions are in their slots.
+        unsafe { transpose(isa, base, eights.0, (offset, out)) };
     }
 
     /// Whether any packet is a chain of buffers.

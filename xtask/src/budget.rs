@@ -30,7 +30,7 @@ const GRAPH: &str = "volley_graph::worker::round::Worker::run_pending";
 /// A worker's complete rounds: source, nodes, and the loop itself.
 pub const ROUND: &str = "volley_graph::worker::round::Worker::round";
 
-const CASES: [Case; 9] = [
+const CASES: [Case; 10] = [
     Case {
         name: "xc",
         args: "--scenario xc",
@@ -74,6 +74,11 @@ const CASES: [Case; 9] = [
     Case {
         name: "round-ip4-64k",
         args: "--scenario ip4 --destinations uniform --prefixes 16",
+        counted: ROUND,
+    },
+    Case {
+        name: "round-mix",
+        args: "--scenario mix",
         counted: ROUND,
     },
 ];

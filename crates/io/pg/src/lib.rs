@@ -15,6 +15,7 @@ mod send;
 mod show;
 mod spec;
 mod stream;
+mod turns;
 
 pub use capture::PgCapture;
 pub use control::{Pg, PgHandler};

@@ -2,6 +2,7 @@
 
 use crate::node::pg_input::{Count, Next, PgInput};
 use crate::stream::Stream;
+use crate::turns::are_few;
 use volley_graph::{Col, Counters, Cx, Isa, NewVector};
 use volley_iface::Direction;
 
@@ -22,6 +23,10 @@ impl PgInput {
             }
             return;
         }
+        if self.fill_each(fresh) {
+            return;
+        }
+        let (streams, plan) = (&mut self.streams, self.plan.words(n));
         let mut big = false;
         fresh.fill(|row, packet| {
             let stream: &mut Stream = &mut streams[plan[row] as usize];
@@ -39,6 +44,31 @@ impl PgInput {
         if big {
             self.fill_long(cx, fresh);
         }
+    }
+
+    /// Make the packets of few streams that are made in strips, stream by stream. False, and nothing happens, for other streams.
+    #[inline(always)]
+    fn fill_each<I: Isa>(&mut self, fresh: &mut NewVector<'_, I, Next>) -> bool {
+        if !self.is_few(fresh.len(), |stream| stream.alike().is_some()) {
+            return false;
+        }
+        let streams = self.streams.iter_mut().enumerate();
+        for (which, stream) in streams.filter(|(_, stream)| stream.on) {
+            let (len, rx) = (stream.alike().unwrap_or(0), stream.rx().unwrap_or(0));
+            let sender = (&self.plan, which as u32);
+            let make = |strip: &mut [&mut [u8; _]]| stream.make_alike(strip);
+            let made = fresh.fill_part(sender, (len, rx), &mut self.buffers, make);
+            stream.packets += made as u64;
+            stream.bytes += (made * len) as u64;
+        }
+        true
+    }
+
+    /// Whether a pass over the vector for each enabled stream costs less than a decision for each packet, and all of them are `fit`.
+    #[inline(always)]
+    fn is_few(&self, packets: usize, fit: impl Fn(&Stream) -> bool) -> bool {
+        let on = || self.streams.iter().filter(|stream| stream.on);
+        are_few(on().count(), packets) && on().all(|stream| fit(stream))
     }
 
     /// Make packets that may be chains.
@@ -80,6 +110,14 @@ impl PgInput {
             && volley_graph::all_equal(plan)
         {
             (only.packets, only.bytes) = (plan.len() as u64, fresh.bytes());
+            return;
+        }
+        if self.is_few(fresh.len(), |stream| !stream.is_down) {
+            let streams = self.streams.iter_mut().enumerate();
+            for (which, stream) in streams.filter(|(_, stream)| stream.on) {
+                (stream.packets, stream.bytes) =
+                    fresh.weigh_part(self.plan.words(fresh.len()), which as u32);
+            }
             return;
         }
         for (row, &which) in self.plan.words(fresh.len()).iter().enumerate() {

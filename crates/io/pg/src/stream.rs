@@ -185,7 +185,8 @@ pub(crate) struct Stream {
     /// The length of all packets, if they are made in strips.
     alike: Option<usize>,
     scratch: Vec<u8>,
-    pub(crate) lap: Option<Lap>,
+    /// In a box, because each call of `pg-input` moves it out and back.
+    pub(crate) lap: Option<Box<Lap>>,
     pub(crate) seen: u32,
     pub(crate) on: bool,
     started_ns: Option<u64>,
@@ -207,7 +208,7 @@ impl Stream {
             is_big: longest > DATA,
             alike: parts.alike().filter(|len| *len <= DATA),
             scratch: vec![0; longest.next_multiple_of(BLOCK)],
-            lap: preload.map(Lap::new),
+            lap: preload.map(|ahead| Box::new(Lap::new(ahead))),
             seen: 0,
             on: false,
             started_ns: None,

@@ -89,6 +89,91 @@ fn streams_are_interleaved_packet_by_packet() {
     }
 }
 
+/// A stream of a test of several: they differ in interface, length, edits, number of packets; every fourth one has packets of different
+/// sizes if `mixed`, so that it cannot be made in strips.
+fn one_of_several(nth: usize, mixed: bool) -> StreamSpec {
+    let edits = [
+        &["udp.sport random 1024 65535"][..],
+        &["ip4.dst random 10.0.0.0 10.255.255.255"],
+        &[],
+    ];
+    let mut spec = stream(&format!("s{nth}"), UDP, edits[nth % 3]);
+    spec.interface = Some(format!("pg{}", nth % 3));
+    spec.limit = [300, 17, 64, 120, 1][nth % 5];
+    spec.seed = Some(nth as u64);
+    spec.size = Some(match nth % 4 {
+        1 if mixed => Sizes::Random { min: 64, max: 400 },
+        other => Sizes::Fixed(64 + 10 * other as u32),
+    });
+    spec
+}
+
+/// Packets of the streams, alone, taken round robin from those that have packets left.
+fn round_robin(alone: &[Vec<Vec<u8>>]) -> Vec<(u32, Vec<u8>)> {
+    let mut left: Vec<_> = alone.iter().map(|packets| packets.iter()).collect();
+    let (mut order, mut at) = (Vec::new(), 0);
+    let all: usize = alone.iter().map(Vec::len).sum();
+    while order.len() < all {
+        if let Some(packet) = left[at].next() {
+            order.push((at as u32 % 3, packet.clone()));
+        }
+        at = (at + 1) % left.len();
+    }
+    order
+}
+
+#[test]
+fn several_streams_make_the_packets_that_each_makes_alone() {
+    for (streams, mixed) in [
+        (2, false),
+        (3, false),
+        (5, false),
+        (8, false),
+        (10, false),
+        (5, true),
+    ] {
+        let specs: Vec<_> = (0..streams).map(|nth| one_of_several(nth, mixed)).collect();
+        let alone: Vec<_> = specs
+            .iter()
+            .map(|spec| bench(64, 4096).play(spec.clone()))
+            .collect();
+        let expected = round_robin(&alone);
+        for (size, ahead) in [
+            (1, false),
+            (5, false),
+            (16, true),
+            (64, false),
+            (64, true),
+            (256, true),
+        ] {
+            let mut b = bench(size, 4096);
+            for spec in &specs {
+                if ahead {
+                    b.pg.preloaded(spec, Preload { packets: 200 }).unwrap();
+                } else {
+                    b.add(spec.clone());
+                }
+            }
+            b.enable(None);
+            b.run();
+            let seen = std::mem::take(&mut *b.seen.lock().unwrap());
+            assert!(
+                seen == expected,
+                "{streams} streams, vectors of {size}, ahead: {ahead}"
+            );
+            let bytes = |rx: u32| {
+                let of_rx = expected.iter().filter(|(at, _)| *at == rx);
+                of_rx.map(|(_, packet)| packet.len() as u64).sum::<u64>()
+            };
+            assert_eq!(
+                [b.counts("pg0").rx_bytes, b.counts("pg1").rx_bytes],
+                [bytes(0), bytes(1)]
+            );
+            assert_eq!(b.in_use(), 0);
+        }
+    }
+}
+
 #[test]
 fn maxframe_bounds_a_streams_part_of_a_vector() {
     let mut b = bench(256, 4096);

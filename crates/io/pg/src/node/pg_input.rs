@@ -30,10 +30,12 @@ pub struct PgInput {
     #[allow(clippy::vec_box)]
     pub(crate) streams: Vec<Box<Stream>>,
     /// The stream of the next packet.
-    turn: usize,
+    pub(crate) turn: usize,
     /// The stream of each row of the current vector.
     pub(crate) plan: Column,
     pub(crate) nodes: Column,
+    /// The buffers of one stream's packets.
+    pub(crate) buffers: Column,
     /// Rows that cannot be sent to their node, with the reason, in order.
     pub(crate) faulty: Vec<(u32, u32)>,
     pub(crate) drop_node: NodeId,
@@ -56,6 +58,7 @@ impl PgInput {
             turn: 0,
             plan: Column::new(size),
             nodes: Column::new(size),
+            buffers: Column::new(size),
             faulty: Vec::with_capacity(size),
             drop_node,
         }
@@ -180,49 +183,6 @@ impl PgInput {
         dropped
     }
 
-    /// Assign a stream to each of at most `most` rows, round robin. Returns the number of rows.
-    #[inline(always)]
-    fn interleave(&mut self, most: usize) -> usize {
-        let mut waiting = self.streams.iter().filter(|s| s.quota > 0).count();
-        let n = self
-            .streams
-            .iter()
-            .map(|s| s.quota)
-            .sum::<usize>()
-            .min(most);
-        let rows = self.plan.words_mut(n);
-        let mut at = self.turn;
-        for row in 0..n {
-            // Most rows may belong to one stream: when no other stream has packets left, the rest is filled at once.
-            if waiting == 1
-                && let Some(only) = self.streams.iter().position(|s| s.quota > 0)
-            {
-                rows[row..].fill(only as u32);
-                self.streams[only].quota -= n - row;
-                // If only one stream had packets from the start, the round robin position stays.
-                at = if row > 0 { only + 1 } else { at };
-                break;
-            }
-            if at >= self.streams.len() {
-                at = 0;
-            }
-            // Some stream has a packet left, because `n` is at most their sum.
-            while self.streams[at].quota == 0 {
-                at = if at + 1 < self.streams.len() {
-                    at + 1
-                } else {
-                    0
-                };
-            }
-            self.streams[at].quota -= 1;
-            waiting -= usize::from(self.streams[at].quota == 0);
-            rows[row] = at as u32;
-            at += 1;
-        }
-        self.turn = at;
-        n
-    }
-
     /// Make one vector and send it.
     #[inline(always)]
     fn live<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
@@ -265,23 +225,22 @@ impl PgInput {
             .map(|(_, at)| at)
     }
 
-    /// Send a vector of preloaded packets; make the next lap when there are none.
+    /// Send a vector of preloaded packets; make the next lap when there are none. None if no lap is in use, no packet is due, or no
+    /// buffer is free: [`Self::live`] counts the latter.
+    #[inline(always)]
     fn preloaded<I: Isa>(
         &mut self,
         cx: &Cx<'_, Count>,
         out: &mut Output<'_, I, Next>,
-        owner: usize,
-    ) -> usize {
-        let Some(mut lap) = self.streams[owner].lap.take() else {
-            return 0;
-        };
+    ) -> Option<usize> {
+        let owner = self.lap()?;
+        let mut lap = self.streams[owner].lap.take()?;
         if lap.aside.is_empty() {
             self.fill_lap(cx, out, &mut lap);
         }
         if lap.aside.is_empty() {
-            // No packet is due, or no buffer is free: the latter must be counted.
             self.streams[owner].lap = Some(lap);
-            return self.live(cx, out);
+            return None;
         }
         let most = self.streams.iter().filter(|s| s.on);
         let most = most.map(|s| s.max_frame()).sum::<usize>();
@@ -294,10 +253,10 @@ impl PgInput {
         self.streams[owner].lap = Some(lap);
         self.weigh(cx, &fresh);
         self.dispatch(cx, fresh);
-        n
+        Some(n)
     }
 
-    #[cold]
+    #[inline(always)]
     fn fill_lap<I: Isa>(
         &mut self,
         cx: &Cx<'_, Count>,
@@ -362,9 +321,9 @@ impl Source for PgInput {
         }
         self.survey(cx.now_ns(), out);
         self.find_targets(out);
-        match self.lap() {
+        match self.preloaded(cx, out) {
+            Some(packets) => packets,
             None => self.live(cx, out),
-            Some(owner) => self.preloaded(cx, out, owner),
         }
     }
 }

@@ -24,7 +24,19 @@ unsafe impl Zeroed for Bucket {}
 
 const _: () = assert!(size_of::<Bucket>() == 64);
 
+/// With at least this number of buckets (2 MB), slots are compared without branches: mispredicted branches cost more than the comparisons.
+/// With few buckets most keys are in the first slots, and the processor learns which.
+const MANY_BUCKETS: usize = 1 << 15;
+
 impl Bucket {
+    /// The slot of a key; [`SLOTS`] if it is in none. No branch depends on the slot.
+    #[inline(always)]
+    fn slot_of(&self, key: u64) -> usize {
+        let keys = self.keys.each_ref().map(|k| k.load(Ordering::Acquire));
+        let at = |slot: usize, other: usize| if keys[slot] == key { slot } else { other };
+        at(0, at(1, at(2, at(3, SLOTS))))
+    }
+
     /// The answer of a slot that contained `key` before; 0 if it does not any more. An answer is written (release) after
     /// the old key was removed, so that a reader that reads (acquire) a new answer sees that the key has changed.
     #[inline(always)]
@@ -259,11 +271,21 @@ impl MacView<'_> {
         // SAFETY: the number of buckets is a power of two, so the masked number is below it.
         let bucket = unsafe { self.buckets.get_unchecked(at) };
         let key = u64::from(high) << 32 | u64::from(low);
-        for slot in 0..SLOTS {
-            if bucket.keys[slot].load(Ordering::Acquire) == key {
+        if self.buckets.len() >= MANY_BUCKETS {
+            let slot = bucket.slot_of(key);
+            if slot < SLOTS {
                 let answer = bucket.answer(slot, key);
                 if answer != 0 {
                     return answer;
+                }
+            }
+        } else {
+            for slot in 0..SLOTS {
+                if bucket.keys[slot].load(Ordering::Acquire) == key {
+                    let answer = bucket.answer(slot, key);
+                    if answer != 0 {
+                        return answer;
+                    }
                 }
             }
         }

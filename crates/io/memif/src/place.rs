@@ -31,13 +31,21 @@ impl Memory {
     /// Address of `len` bytes at `offset` of `region`, if they lie inside it.
     #[inline(always)]
     pub(crate) fn locate(&self, region: u16, offset: u32, len: u32) -> Result<*mut u8, Fault> {
-        let Some(map) = self.maps.get(region as usize) else {
-            return Err(Fault::new(Kind::Region, u32::from(region)));
-        };
-        if offset as usize + len as usize > map.size() {
-            return Err(Fault::new(Kind::Bounds, offset));
+        let region = self.region(region)?;
+        region.locate(offset, len as usize)
+    }
+
+    /// A region, found once for all the packets in it.
+    #[inline(always)]
+    pub(crate) fn region(&self, number: u16) -> Result<Region, Fault> {
+        match self.maps.get(number as usize) {
+            Some(map) => Ok(Region {
+                number,
+                base: map.base(),
+                size: map.size(),
+            }),
+            None => Err(Fault::new(Kind::Region, u32::from(number))),
         }
-        Ok(map.base().wrapping_add(offset as usize))
     }
 
     /// Number of bytes from `offset` to the end of `region`.
@@ -45,6 +53,25 @@ impl Memory {
     pub(crate) fn behind(&self, region: u16, offset: u32) -> usize {
         let len = self.maps.get(region as usize).map_or(0, Map::size);
         len.saturating_sub(offset as usize)
+    }
+}
+
+/// One region of a [`Memory`], which must outlive it.
+#[derive(Clone, Copy)]
+pub(crate) struct Region {
+    pub(crate) number: u16,
+    base: *mut u8,
+    size: usize,
+}
+
+impl Region {
+    /// Address of `len` bytes at `offset`, if they lie inside the region.
+    #[inline(always)]
+    pub(crate) fn locate(&self, offset: u32, len: usize) -> Result<*mut u8, Fault> {
+        if offset as usize + len > self.size {
+            return Err(Fault::new(Kind::Bounds, offset));
+        }
+        Ok(self.base.wrapping_add(offset as usize))
     }
 }
 
@@ -95,6 +122,26 @@ impl Buffers {
     }
 }
 
+/// A descriptor, read in one access.
+#[derive(Clone, Copy)]
+pub(crate) struct Descriptor {
+    pub(crate) flags: u16,
+    pub(crate) region: u16,
+    pub(crate) length: u32,
+    pub(crate) offset: u32,
+}
+
+/// The descriptor of a posted buffer.
+#[inline(always)]
+pub(crate) fn empty(buffers: Buffers, slot: u16) -> Descriptor {
+    Descriptor {
+        flags: 0,
+        region: buffers.region,
+        length: buffers.size,
+        offset: buffers.offset(slot),
+    }
+}
+
 /// Location of a ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
@@ -108,17 +155,17 @@ pub struct Place {
 
 /// Scratch space of one thread for a batch, shared by all rings that it uses.
 pub struct Scratch {
-    pub(crate) address: Box<[usize]>,
-    pub(crate) length: Box<[u32]>,
-    pub(crate) start: Box<[u32]>,
+    pub(crate) address: Box<[usize; BATCH]>,
+    pub(crate) length: Box<[u32; BATCH]>,
+    pub(crate) start: Box<[u32; BATCH + 1]>,
 }
 
 impl Default for Scratch {
     fn default() -> Self {
         Scratch {
-            address: vec![0; BATCH].into(),
-            length: vec![0; BATCH].into(),
-            start: vec![0; BATCH + 1].into(),
+            address: Box::new([0; BATCH]),
+            length: Box::new([0; BATCH]),
+            start: Box::new([0; BATCH + 1]),
         }
     }
 }

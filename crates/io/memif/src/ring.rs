@@ -12,9 +12,11 @@
 
 use crate::fault::{Fault, Kind};
 pub use crate::place::{Buffers, Memory, Place, RingError, Scratch};
+use crate::place::{Descriptor, empty};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
-use volley_graph::prefetch;
+use volley_graph::{prefetch, prefetch_write};
 
 /// First word of every ring.
 pub const COOKIE: u32 = 0x03E3_1F20;
@@ -32,6 +34,9 @@ pub const MAX_CHAIN: usize = 512;
 pub(crate) const BATCH: usize = 2048;
 /// Packet bytes that fit into one of Volley's buffers.
 const DATA: usize = volley_graph::buf::DATA;
+
+/// Bytes of a packet that are prefetched: a frame of common size.
+const LONGEST_AHEAD: usize = 1536;
 
 const FLAGS: usize = 4;
 const INDEX_HEAD: usize = 6;
@@ -59,15 +64,6 @@ struct Ring {
 unsafe impl Send for Ring {}
 // SAFETY: as above.
 unsafe impl Sync for Ring {}
-
-/// A descriptor, read in one access.
-#[derive(Clone, Copy)]
-struct Descriptor {
-    flags: u16,
-    region: u16,
-    length: u32,
-    offset: u32,
-}
 
 impl Ring {
     fn new(memory: &Arc<Memory>, region: u16, offset: u32, log2: u8) -> Result<Ring, RingError> {
@@ -299,8 +295,16 @@ impl Arrived<'_> {
         let rx = self.rx;
         let from = rx.last.load(Ordering::Relaxed);
         let most = most.min(BATCH - MAX_CHAIN);
-        let (mut segment, mut taken, mut at) = (0usize, 0u16, 0u16);
-        let mut first = 0;
+        let plain = self.look_plain::<CLIENT>(from, most.min(waiting.into()));
+        let (mut taken, mut at) = (plain as u16, plain as u16);
+        if plain == most.min(waiting.into()) {
+            self.slots = taken;
+            return Ok(());
+        }
+        (0..)
+            .zip(&mut self.scratch.start[..plain])
+            .for_each(|(row, start)| *start = row);
+        let (mut segment, mut first) = (plain, plain);
         let mut total = 0u64;
         while at < waiting && self.packets < most && first <= BATCH - MAX_CHAIN {
             let index = from.wrapping_add(at);
@@ -340,6 +344,47 @@ impl Arrived<'_> {
         Ok(())
     }
 
+    /// Read the first packets, as long as they are plain ([`Arrived::is_plain`]); returns their number, at most `most`. Checks what
+    /// [`Arrived::look`] checks, which reads the first other packet again.
+    #[inline(always)]
+    fn look_plain<const CLIENT: bool>(&mut self, from: u16, most: usize) -> usize {
+        let rx = self.rx;
+        let longest = if CLIENT { rx.buffers.size } else { u32::MAX };
+        let longest = longest.min(DATA as u32);
+        let Ok(mut region) = rx.ring.memory.region(rx.buffers.region) else {
+            return 0;
+        };
+        let addresses = self.scratch.address[..most].iter_mut();
+        let places = addresses.zip(&mut self.scratch.length[..most]);
+        let (mut found, mut bytes) = (0, 0);
+        for (address, length) in places {
+            let index = from.wrapping_add(found as u16);
+            let d = rx.ring.read(index);
+            let offset = if CLIENT {
+                rx.buffers.offset(index & (rx.ring.slots() - 1))
+            } else {
+                if d.region != region.number {
+                    let Ok(other) = rx.ring.memory.region(d.region) else {
+                        break;
+                    };
+                    region = other;
+                }
+                d.offset
+            };
+            let lines = (d.length as usize).next_multiple_of(64);
+            let is_plain = d.flags & NEXT == 0 && d.length.wrapping_sub(1) < longest;
+            let (true, Ok(at)) = (is_plain, region.locate(offset, lines)) else {
+                break;
+            };
+            prefetch(at);
+            (*address, *length) = (at as usize, d.length);
+            bytes += u64::from(d.length);
+            found += 1;
+        }
+        (self.packets, self.bytes) = (found, bytes);
+        found
+    }
+
     /// Number of packets.
     #[inline(always)]
     pub fn packets(&self) -> usize {
@@ -374,11 +419,19 @@ impl Arrived<'_> {
         len
     }
 
+    /// The pieces of packet `row`.
+    fn segments(&self, row: usize) -> Range<usize> {
+        assert!(row < self.packets);
+        if self.plain {
+            return row..row + 1;
+        }
+        let start = &self.scratch.start;
+        start[row] as usize..start[row + 1] as usize
+    }
+
     /// Append packet `row`, with any number of pieces, to `into`.
     pub fn gather(&self, row: usize, into: &mut Vec<u8>) {
-        assert!(row < self.packets);
-        let (first, end) = (self.scratch.start[row], self.scratch.start[row + 1]);
-        for segment in first as usize..end as usize {
+        for segment in self.segments(row) {
             let from = self.scratch.address[segment] as *const u8;
             let len = self.scratch.length[segment] as usize;
             let at = into.len();
@@ -390,9 +443,7 @@ impl Arrived<'_> {
 
     /// Length of packet `row`.
     pub fn len_of(&self, row: usize) -> usize {
-        let (first, end) = (self.scratch.start[row], self.scratch.start[row + 1]);
-        let segments = first as usize..end as usize;
-        self.scratch.length[segments]
+        self.scratch.length[self.segments(row)]
             .iter()
             .map(|l| *l as usize)
             .sum()
@@ -439,17 +490,6 @@ impl Arrived<'_> {
                 ring.write_first(index, d.flags & !NEXT, d.region, d.length);
             }
         }
-    }
-}
-
-/// The descriptor of a posted buffer.
-#[inline(always)]
-fn empty(buffers: Buffers, slot: u16) -> Descriptor {
-    Descriptor {
-        flags: 0,
-        region: buffers.region,
-        length: buffers.size,
-        offset: buffers.offset(slot),
     }
 }
 
@@ -579,25 +619,27 @@ impl Leaving<'_> {
     #[inline(always)]
     fn prepare<const CLIENT: bool>(&mut self, wanted: u16) -> Result<(), Fault> {
         let tx = self.tx;
+        let mut region = tx.ring.memory.region(tx.buffers.region)?;
         while self.ready < wanted {
             let index = self.from.wrapping_add(self.ready);
-            let (address, room) = if CLIENT {
+            let at = self.ready as usize % BATCH;
+            let (offset, room) = if CLIENT {
                 let slot = index & (tx.ring.slots() - 1);
-                let (region, size) = (tx.buffers.region, tx.buffers.size);
-                let offset = tx.buffers.offset(slot);
-                (tx.ring.memory.locate(region, offset, size)?, size)
+                (tx.buffers.offset(slot), tx.buffers.size)
             } else {
                 let d = tx.ring.read(index);
                 if d.length == 0 {
                     return Err(Fault::new(Kind::Empty, u32::from(index)));
                 }
-                let address = tx.ring.memory.locate(d.region, d.offset, d.length)?;
-                self.scratch.start[self.ready as usize % BATCH] = u32::from(d.region);
-                (address, d.length)
+                if d.region != region.number {
+                    region = tx.ring.memory.region(d.region)?;
+                }
+                self.scratch.start[at] = u32::from(d.region);
+                (d.offset, d.length)
             };
-            prefetch(address);
-            self.scratch.address[self.ready as usize % BATCH] = address as usize;
-            self.scratch.length[self.ready as usize % BATCH] = room;
+            let address = region.locate(offset, room as usize)?;
+            prefetch_write(address);
+            (self.scratch.address[at], self.scratch.length[at]) = (address as usize, room);
             self.ready += 1;
         }
         Ok(())
@@ -608,6 +650,19 @@ impl Leaving<'_> {
         match self.tx.side {
             Side::Server => self.prepare::<false>(wanted),
             Side::Client => self.prepare::<true>(wanted),
+        }
+    }
+
+    /// Prefetch the `nth` next buffer for a packet of `len` bytes behind its first line, which is prefetched already.
+    #[inline(always)]
+    pub fn ahead(&self, nth: usize, len: usize) {
+        let at = usize::from(self.used) + nth;
+        if len > 64 && at < usize::from(self.ready) {
+            let room = self.scratch.length[at % BATCH] as usize;
+            let address = self.scratch.address[at % BATCH] as *const u8;
+            for line in (64..len.min(room).min(LONGEST_AHEAD)).step_by(64) {
+                prefetch_write(address.wrapping_add(line));
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use crate::link::ConnectionRings;
 use crate::ring::{Leaving, Scratch, Sent};
 use std::sync::Arc;
 use volley_graph::{
-    Column, Consumed, Cx, Isa, NoNext, Node, PacketTrace, PacketView, Vector, Words, counters,
+    Col, Column, Consumed, Cx, Isa, NoNext, Node, PacketTrace, PacketView, Vector, Words, counters,
 };
 use volley_iface::{Direction, IfTable};
 use volley_tables::qsbr::Snap;
@@ -28,6 +28,9 @@ counters! {
         PeerFault = "peer-fault" (Error),
     }
 }
+
+/// Number of packets whose buffers are prefetched ahead.
+const AHEAD: usize = 4;
 
 /// The connection that an interface transmits to.
 pub type Connected = Option<Arc<ConnectionRings>>;
@@ -100,7 +103,11 @@ impl MemifTx {
                 return lose(Count::NotConnected, tally);
             }
         };
+        let lens = v.column(Col::LEN);
         for row in (0..n).filter(|&row| mine(row)) {
+            if let Some(&len) = lens.get(row + AHEAD) {
+                leaving.ahead(AHEAD, len as usize);
+            }
             let packet = v.view(row);
             let (len, first) = (packet.len(), packet.bytes());
             let sent = if first.len() == len && len != 0 {

@@ -26,7 +26,9 @@ pub const MAX_FRAME: usize = 65_535 + 14 + 8;
 /// The shortest accepted frame: an Ethernet header.
 const MIN_FRAME: usize = 14;
 /// Bytes of a cache line.
-const LINE: usize = 64;
+pub(crate) const LINE: usize = 64;
+/// Bytes of a packet that are prefetched: a frame of common size.
+const LONGEST_AHEAD: usize = 1536;
 /// Bytes of `virtio_net_hdr` with the number of buffers, the form that every peer with virtio version 1 uses.
 pub const HEADER: usize = 12;
 
@@ -195,19 +197,22 @@ fn copy_parts(memory: &Memory, parts: &[Place], mut skip: usize, to: &mut [u8]) 
     done
 }
 
-/// Prefetch the first bytes of the buffer at guest address `addr`: its header for reading, its frame for writing. Does
-/// nothing if the address is not in the shared memory.
+/// Prefetch the buffer at guest address `addr` for a packet of `len` bytes, header included: its header for reading, its frame for
+/// writing. Does nothing if the address is not in the shared memory.
 #[inline(always)]
-pub fn ask_for_room(memory: &Memory, addr: u64) {
-    if let Ok(place) = memory.guest(addr, 1)
+pub fn ask_for_room(memory: &Memory, addr: u64, len: usize) {
+    if let Ok(place) = memory.guest(addr, len as u32)
         && let Some(view) = memory.view(place)
     {
         let is_one_line = addr as usize % LINE + HEADER < LINE;
         if !is_one_line {
             view.prefetch(0);
         }
-        view.prefetch_write(HEADER);
-        view.prefetch_write(HEADER + LINE - 1);
+        let last = len.min(LONGEST_AHEAD).saturating_sub(1);
+        for at in (HEADER..last).step_by(LINE) {
+            view.prefetch_write(at);
+        }
+        view.prefetch_write(last);
     }
 }
 

@@ -71,10 +71,15 @@ pub trait End {
     fn look(&mut self, memory: &Memory, batch: &mut Batch, most: usize) -> Result<(), RingFault>;
     /// Return the first `n` packets of the batch to the peer. True if the driver requests a notification.
     fn done(&mut self, memory: &Memory, batch: &Batch, n: usize) -> bool;
-    /// Ask the cache for the `nth` buffer of those that [`End::reserve`] will find, and for what describes it. A hint: what
-    /// is read here may be wrong, and is used for nothing else.
+    /// Prepare for transmission of up to `packets` packets: a driver end reclaims transmitted buffers if it has too few.
     #[inline(always)]
-    fn ahead(&self, _memory: &Memory, _nth: u16) {}
+    fn prepare(&mut self, _memory: &Memory, _packets: usize) -> Result<(), RingFault> {
+        Ok(())
+    }
+    /// Prefetch the `nth` buffer of those that [`End::reserve`] will find, for a packet of `len` bytes, header included, and what
+    /// describes it. A hint: what is read here may be wrong, and is used for nothing else.
+    #[inline(always)]
+    fn ahead(&self, _memory: &Memory, _nth: u16, _len: usize) {}
     /// Take the next buffer for a packet of `len` bytes, header included, in the usual case: it is one descriptor, all of
     /// it lies together, and it is long enough. Otherwise nothing happens, and [`End::reserve`] knows more.
     #[inline(always)]

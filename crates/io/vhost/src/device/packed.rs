@@ -326,14 +326,14 @@ impl End for Packed {
     }
 
     #[inline(always)]
-    fn ahead(&self, memory: &Memory, nth: u16) {
+    fn ahead(&self, memory: &Memory, nth: u16, len: usize) {
         let Some(ring) = memory.view(self.layout.desc) else {
             return;
         };
         let far = self.avail.on(nth + LINES_AHEAD, self.layout.size);
         ring.prefetch_write(16 * usize::from(far.at));
         let at = self.avail.on(nth, self.layout.size);
-        ask_for_room(memory, ring.load64(16 * usize::from(at.at)));
+        ask_for_room(memory, ring.load64(16 * usize::from(at.at)), len);
     }
 
     #[inline(always)]

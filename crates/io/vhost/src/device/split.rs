@@ -274,7 +274,7 @@ impl End for Split {
     }
 
     #[inline(always)]
-    fn ahead(&self, memory: &Memory, nth: u16) {
+    fn ahead(&self, memory: &Memory, nth: u16, len: usize) {
         // Do not prefetch beyond the available buffers: the driver's core writes there.
         let given = self.seen.wrapping_sub(self.avail);
         let Some(views) = self.views(memory).filter(|_| nth < given) else {
@@ -284,7 +284,7 @@ impl End for Split {
             self.ask_for_head(&views, self.avail.wrapping_add(nth + LINES_AHEAD));
         }
         if let Ok((_, d)) = self.head(&views, self.avail.wrapping_add(nth)) {
-            ask_for_room(memory, d.addr);
+            ask_for_room(memory, d.addr, len);
         }
     }
 

@@ -10,15 +10,22 @@ mod split;
 pub use packed::PackedDriver;
 pub use split::SplitDriver;
 
-use crate::batch::{Batch, HEADER, Room};
+use crate::batch::{Batch, HEADER, LINE, Room, ask_for_room};
 use crate::device::Layout;
 use crate::fault::RingFault;
 use crate::memory::{Memory, RegionSpec};
+use crate::sys::View;
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// Bytes of a slot: one frame of common size with its header; an odd number of cache lines.
-pub const SLOT: u32 = 33 * 64;
+/// Bytes from one slot to the next: an odd number of cache lines.
+const STRIDE: u32 = 33 * LINE as u32;
+/// Offset of the header in a slot. The header ends with a cache line, and the frame begins with the next one: the header seldom changes, so
+/// that its line stays in the caches of both ends, and a frame of 64 bytes is one line.
+const HEADER_AT: u32 = (LINE - HEADER) as u32;
+/// Capacity of a slot: one frame of common size with its header.
+pub const SLOT: u32 = STRIDE - HEADER_AT;
 /// Guest address of the memory's beginning.
 const BASE: u64 = 0x10_0000_0000;
 /// No descriptor.
@@ -40,8 +47,9 @@ struct Slots {
     lent: Vec<bool>,
     /// Next buffer of the same packet.
     follow: Vec<u16>,
-    /// Free buffers for transmission.
-    free: Vec<u16>,
+    /// Free buffers for transmission. They are used in turn: as long as the back end returns them in turn, too, the ring's entries and the
+    /// descriptors keep their contents, and their cache lines stay with the back end.
+    free: VecDeque<u16>,
     /// Buffers that the last `look` saw.
     seen: Vec<u16>,
 }
@@ -54,8 +62,8 @@ impl Slots {
             lent: vec![way == RingDirection::Receive; n],
             follow: vec![NONE; n],
             free: match way {
-                RingDirection::Receive => Vec::new(),
-                RingDirection::Send => (0..size).rev().collect(),
+                RingDirection::Receive => VecDeque::new(),
+                RingDirection::Send => (0..size).collect(),
             },
             seen: Vec::with_capacity(n),
         }
@@ -63,7 +71,7 @@ impl Slots {
 
     #[inline(always)]
     fn addr(&self, id: u16) -> u64 {
-        self.base + u64::from(id) * u64::from(SLOT)
+        self.base + u64::from(id) * u64::from(STRIDE) + u64::from(HEADER_AT)
     }
 
     /// Check and record a buffer that the back end reports as filled.
@@ -95,7 +103,7 @@ impl Slots {
         }
         let (mut at, mut n) = (id as u16, 0);
         while at != NONE {
-            self.free.push(at);
+            self.free.push_back(at);
             at = std::mem::replace(&mut self.follow[usize::from(at)], NONE);
             n += 1;
         }
@@ -106,17 +114,41 @@ impl Slots {
     #[inline(always)]
     fn take(&mut self, memory: &Memory, room: &mut Room, len: usize) -> Result<bool, RingFault> {
         let need = len.div_ceil(SLOT as usize).max(1);
-        let Some(left) = self.free.len().checked_sub(need) else {
+        if self.free.len() < need {
             return Ok(false);
-        };
+        }
         for nth in 0..need {
-            let id = self.free[left + need - 1 - nth];
+            let id = self.free[nth];
             let before = room.bytes();
             room.part(memory, self.addr(id), SLOT)?;
             room.buffer(id, if nth == 0 { need as u16 } else { 0 }, before)?;
         }
-        self.free.truncate(left);
+        self.free.drain(..need);
         Ok(true)
+    }
+
+    /// Take the buffer for a packet of `len` bytes that one buffer can hold.
+    #[inline(always)]
+    fn take_one<'m>(
+        &mut self,
+        memory: &'m Memory,
+        room: &mut Room,
+        len: usize,
+    ) -> Option<View<'m>> {
+        let id = *self.free.front().filter(|_| len <= SLOT as usize)?;
+        let place = memory.guest(self.addr(id), SLOT).ok()?;
+        let view = memory.view(place)?;
+        self.free.pop_front();
+        room.take(id, len as u32);
+        Some(view)
+    }
+
+    /// Prefetch the `nth` of the free buffers.
+    #[inline(always)]
+    fn ahead(&self, memory: &Memory, nth: u16, len: usize) {
+        if let Some(&id) = self.free.get(usize::from(nth)) {
+            ask_for_room(memory, self.addr(id), len);
+        }
     }
 
     /// Mark the buffers of a packet as lent.
@@ -212,7 +244,7 @@ impl Shared {
         let n = u64::from(size);
         let line = |bytes: u64| bytes.next_multiple_of(128);
         let (desc, avail, used) = (line(16 * n), line(6 + 2 * n), line(6 + 8 * n));
-        let ring = desc + avail + used + line(n * u64::from(SLOT));
+        let ring = desc + avail + used + line(n * u64::from(STRIDE));
         let spots = (0..rings as u64).map(|i| {
             let desc_at = BASE + i * ring;
             Spot {

@@ -155,6 +155,26 @@ impl End for PackedDriver {
     }
 
     #[inline(always)]
+    fn prepare(&mut self, memory: &Memory, packets: usize) -> Result<(), RingFault> {
+        if self.slots.free.len() >= packets {
+            return Ok(());
+        }
+        memory
+            .view(self.layout.desc)
+            .map_or(Ok(()), |view| self.reclaim(view))
+    }
+
+    #[inline(always)]
+    fn ahead(&self, memory: &Memory, nth: u16, len: usize) {
+        self.slots.ahead(memory, nth, len);
+    }
+
+    #[inline(always)]
+    fn plain<'m>(&mut self, memory: &'m Memory, room: &mut Room, len: usize) -> Option<View<'m>> {
+        self.slots.take_one(memory, room, len)
+    }
+
+    #[inline(always)]
     fn reserve(&mut self, memory: &Memory, room: &mut Room, len: usize) -> Reservation {
         room.begin();
         if self.slots.take(memory, room, len)? {

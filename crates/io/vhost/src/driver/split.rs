@@ -1,6 +1,6 @@
 //! The split ring, driver end.
 
-use super::{ReceivingChain, RingDirection, SLOT, Slots, Spot};
+use super::{NONE, ReceivingChain, RingDirection, SLOT, Slots, Spot};
 use crate::batch::{Batch, Room};
 use crate::device::{
     End, FLAGS, INDEX, Layout, NEXT, Notification, QUIET, RING, Reservation, Reserved, WRITE,
@@ -17,6 +17,10 @@ pub struct SplitDriver {
     slots: Slots,
     avail: u16,
     used: u16,
+    /// The entries of the available ring, and the descriptors without addresses, as they were last written: what does not change is not
+    /// written again, so that its cache line stays with the back end.
+    posted: Vec<u16>,
+    described: Vec<u64>,
 }
 
 struct Views<'m> {
@@ -34,11 +38,13 @@ impl SplitDriver {
             layout,
             avail: 0,
             used: 0,
+            posted: vec![NONE; usize::from(size)],
+            described: vec![0; usize::from(size)],
         };
         ring.listen(memory, Notification::Off);
         if let (RingDirection::Receive, Some(views)) = (way, ring.views(memory)) {
             for id in 0..size {
-                describe(&views, id, ring.slots.addr(id), SLOT, WRITE, 0);
+                ring.describe(&views, (id, SLOT), WRITE, 0);
                 ring.post(&views, id);
             }
             views.avail.store16(INDEX, ring.avail);
@@ -62,8 +68,22 @@ impl SplitDriver {
 
     #[inline(always)]
     fn post(&mut self, views: &Views<'_>, id: u16) {
-        views.avail.store16(RING + 2 * self.place(self.avail), id);
+        let place = self.place(self.avail);
+        if std::mem::replace(&mut self.posted[place], id) != id {
+            views.avail.store16(RING + 2 * place, id);
+        }
         self.avail = self.avail.wrapping_add(1);
+    }
+
+    /// Write the descriptor of `len` bytes of a buffer.
+    #[inline(always)]
+    fn describe(&mut self, views: &Views<'_>, (id, len): (u16, u32), flags: u16, next: u16) {
+        let rest = u64::from(len) | u64::from(flags) << 32 | u64::from(next) << 48;
+        let slot = usize::from(id);
+        if std::mem::replace(&mut self.described[slot], rest) != rest {
+            views.desc.store64(16 * slot, self.slots.addr(id));
+            views.desc.store64(16 * slot + 8, rest);
+        }
     }
 
     /// Publish the posted buffers; true if the device requests a notification.
@@ -129,14 +149,6 @@ impl SplitDriver {
     }
 }
 
-#[inline(always)]
-fn describe(views: &Views<'_>, id: u16, addr: u64, len: u32, flags: u16, next: u16) {
-    let at = 16 * usize::from(id);
-    views.desc.store64(at, addr);
-    let rest = u64::from(len) | u64::from(flags) << 32 | u64::from(next) << 48;
-    views.desc.store64(at + 8, rest);
-}
-
 impl End for SplitDriver {
     fn look(&mut self, memory: &Memory, batch: &mut Batch, most: usize) -> Result<(), RingFault> {
         let Some(views) = self.views(memory) else {
@@ -170,6 +182,25 @@ impl End for SplitDriver {
     }
 
     #[inline(always)]
+    fn prepare(&mut self, memory: &Memory, packets: usize) -> Result<(), RingFault> {
+        if self.slots.free.len() >= packets {
+            return Ok(());
+        }
+        self.views(memory)
+            .map_or(Ok(()), |views| self.reclaim(&views))
+    }
+
+    #[inline(always)]
+    fn ahead(&self, memory: &Memory, nth: u16, len: usize) {
+        self.slots.ahead(memory, nth, len);
+    }
+
+    #[inline(always)]
+    fn plain<'m>(&mut self, memory: &'m Memory, room: &mut Room, len: usize) -> Option<View<'m>> {
+        self.slots.take_one(memory, room, len)
+    }
+
+    #[inline(always)]
     fn reserve(&mut self, memory: &Memory, room: &mut Room, len: usize) -> Reservation {
         room.begin();
         if self.slots.take(memory, room, len)? {
@@ -197,15 +228,8 @@ impl End for SplitDriver {
             for (nth, buffer) in packet.iter().enumerate() {
                 let next = packet.get(nth + 1).map(|b| b.id);
                 let flags = if next.is_some() { NEXT } else { 0 };
-                let addr = self.slots.addr(buffer.id);
-                describe(
-                    &views,
-                    buffer.id,
-                    addr,
-                    buffer.len,
-                    flags,
-                    next.unwrap_or(0),
-                );
+                let next = next.unwrap_or(0);
+                self.describe(&views, (buffer.id, buffer.len), flags, next);
             }
             self.slots.lend(packet.iter().map(|b| b.id));
             at += packet.len();

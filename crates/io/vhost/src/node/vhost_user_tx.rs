@@ -1,7 +1,7 @@
 //! vhost-user-tx: puts packets into the rings of its interface (vhost-user or virtio-user) and frees them.
 
 use crate::batch::{HEADER, Room};
-use crate::device::{End, Reserved};
+use crate::device::{End, Reservation, Reserved};
 use crate::fault::RingFault;
 use crate::header::{self, Words};
 use crate::memory::Memory;
@@ -37,6 +37,9 @@ counters! {
 
 /// Number of buffers to prefetch ahead.
 const AHEAD: u16 = 16;
+
+/// Number of packets after which a full ring is read again. The peer writes there, so that each reading waits for its core.
+const RETRY: usize = 16;
 
 /// State of an interface's transmit node on one worker.
 pub struct VhostTx {
@@ -138,7 +141,9 @@ impl VhostTx {
         share: &Share,
     ) -> (usize, usize, bool) {
         let offloads = wire.offloads.load(Relaxed) && v.has(Col::OFFLOAD);
-        let (mut sent, mut bytes, mut tell, mut fault) = (0, 0, false, None);
+        let (mut sent, mut bytes, mut tell) = (0, 0, false);
+        let mut fault = ring.prepare(memory, share.rows).err();
+        let mut full_until = 0;
         let Self {
             room,
             verdict,
@@ -146,12 +151,17 @@ impl VhostTx {
             ..
         } = self;
         let (verdict, pick) = (verdict.words_mut(share.rows), pick.words(share.rows));
-        (0..AHEAD).for_each(|nth| ring.ahead(memory, nth));
+        let lens = v.column(Col::LEN);
+        let ahead = |ring: &E, nth: u16, row: usize| {
+            let len = lens.get(row).map_or(0, |len| *len as usize);
+            ring.ahead(memory, nth, HEADER + len);
+        };
+        (0..AHEAD).for_each(|nth| ahead(ring, nth, nth.into()));
         for row in 0..share.rows {
             if share.only.is_some_and(|only| pick[row] != only) {
                 continue;
             }
-            ring.ahead(memory, AHEAD);
+            ahead(ring, AHEAD, row + usize::from(AHEAD));
             let view = v.view(row);
             let (len, first) = (HEADER + view.len(), view.bytes());
             let is_whole = fault.is_none() && first.len() == view.len();
@@ -164,21 +174,19 @@ impl VhostTx {
             } else {
                 let reserved = match fault {
                     Some(_) => Err(RingFault::Shrunk),
+                    None if row < full_until => Ok(Reserved::Full),
                     None => ring.reserve(memory, room, len),
                 };
-                verdict[row] = match reserved {
+                match reserved {
                     Ok(Reserved::Room) => {
                         fill(ring, memory, room, &view, offloads);
                         (sent, bytes) = (sent + 1, bytes + view.len());
-                        0
                     }
-                    Ok(Reserved::Full) => Count::NoSlots.code(),
-                    Ok(Reserved::TooLong) => Count::TooLong.code(),
-                    Err(why) => {
-                        fault.get_or_insert(why);
-                        Count::PeerFault.code()
-                    }
-                };
+                    Ok(Reserved::Full) if row >= full_until => full_until = row + RETRY,
+                    Err(why) => _ = fault.get_or_insert(why),
+                    Ok(_) => {}
+                }
+                verdict[row] = code(&reserved);
             }
             if room.is_full() {
                 tell |= ring.flush(memory, room);
@@ -209,6 +217,16 @@ impl VhostTx {
             };
             self.lane(v, queue, &share);
         }
+    }
+}
+
+/// The drop reason of a packet; 0 if it has buffers.
+fn code(reserved: &Reservation) -> u32 {
+    match reserved {
+        Ok(Reserved::Room) => 0,
+        Ok(Reserved::Full) => Count::NoSlots.code(),
+        Ok(Reserved::TooLong) => Count::TooLong.code(),
+        Err(_) => Count::PeerFault.code(),
     }
 }
 

@@ -63,6 +63,16 @@ pub const ITEMS: &[Item] = &[
         Work::Call(|sitting| patch(sitting, "v2v --swap --packed")),
     ),
     item(
+        "driver-memif-queues",
+        "memif to memif, master, 64 B, four queues",
+        Work::Call(|sitting| patch(sitting, "p2p --queues 4")),
+    ),
+    item(
+        "driver-vhost-queues",
+        "vhost-user to vhost-user, split rings, 64 B, four queues",
+        Work::Call(|sitting| patch(sitting, "v2v --queues 4")),
+    ),
+    item(
         "driver-memif-ip4",
         "IPv4 forwarding between memifs, 64 B: cycles of testpmd that replaces MAC addresses, divided by Volley's",
         Work::Call(|sitting| routed(sitting, "p2p")),

@@ -80,6 +80,9 @@ pub struct Spec {
     /// Packed rings of vhost-user.
     #[arg(long)]
     pub packed: bool,
+    /// Queues of each port, in each direction.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=8))]
+    pub queues: u16,
     /// Receive mode of Volley's ports.
     #[arg(long)]
     pub rx_mode: Option<String>,

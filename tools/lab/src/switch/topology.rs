@@ -67,6 +67,8 @@ pub struct Link {
     pub is_swapped: bool,
     /// Packed rings of vhost-user.
     pub is_packed: bool,
+    /// Queues of both sides, in each direction.
+    pub queues: u16,
 }
 
 /// Commands of `volley ctl` for one side of a link.
@@ -110,18 +112,20 @@ impl Link {
     fn side(&self, letter: &str, listens: bool) -> Side {
         let (number, socket) = (self.number, self.socket.display());
         let name = format!("{letter}{number}");
-        let role = match (listens, self.memif_queues) {
+        let queues = self.queues;
+        // The slave and the front end decide the queues.
+        let role = match (listens, self.memif_queues.max(queues)) {
             (true, _) => "master".to_owned(),
             (false, 1) => "slave".to_owned(),
-            (false, queues) => format!("slave rx-queues {queues} tx-queues 1"),
+            (false, receive) => format!("slave rx-queues {receive} tx-queues {queues}"),
         };
         let (create, more) = match listens {
-            true => ("create vhost-user", " server"),
-            false => ("create interface virtio-user", ""),
+            true => ("create vhost-user", " server".to_owned()),
+            false => ("create interface virtio-user", format!(" queues {queues}")),
         };
         let more = match self.is_packed {
             true => format!("{more} packed"),
-            false => more.to_owned(),
+            false => more,
         };
         match self.kind {
             Kind::Memif => Side {
@@ -220,6 +224,7 @@ impl Topology {
             holder,
             is_swapped: spec.swap,
             is_packed: spec.packed,
+            queues: spec.queues,
         };
         let links: Vec<Link> = kinds(spec).into_iter().enumerate().map(link).collect();
         // Links 0 and 1, 2 and 3, ... are joined by the switch; 1 and 2, 3 and 4, ... by VNFs.
@@ -321,6 +326,9 @@ mod tests {
             "af-xdp",
             "memif --swap",
             "virtio-user --swap --packed",
+            "memif --queues 4",
+            "memif --swap --queues 4",
+            "virtio-user --queues 4",
         ];
         for ports in all {
             let spec = Spec::of(&format!("v2v --ports {ports}")).unwrap();

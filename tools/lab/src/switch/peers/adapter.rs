@@ -34,16 +34,19 @@ pub enum Choice {
     Swap,
     /// The switch has packed rings of vhost-user.
     Packed,
+    /// The ports of the switch have several queues.
+    Queues,
 }
 
 impl Choice {
     /// All of them.
-    pub const ALL: [Choice; 5] = [
+    pub const ALL: [Choice; 6] = [
         Choice::Cores,
         Choice::Mac,
         Choice::RxMode,
         Choice::Swap,
         Choice::Packed,
+        Choice::Queues,
     ];
 
     /// Name on the command line.
@@ -54,6 +57,7 @@ impl Choice {
             Choice::RxMode => "--rx-mode",
             Choice::Swap => "--swap",
             Choice::Packed => "--packed",
+            Choice::Queues => "--queues",
         }
     }
 
@@ -65,6 +69,7 @@ impl Choice {
             Choice::RxMode => spec.rx_mode.is_some(),
             Choice::Swap => spec.swap,
             Choice::Packed => spec.packed,
+            Choice::Queues => spec.queues > 1,
         }
     }
 
@@ -73,6 +78,7 @@ impl Choice {
         match self {
             Choice::Swap => &[Kind::Memif, Kind::VirtioUser],
             Choice::Packed => &[Kind::VirtioUser],
+            Choice::Queues => &[Kind::Memif, Kind::VirtioUser],
             _ => &[],
         }
     }
@@ -144,6 +150,10 @@ impl Adapter {
 /// A virtual device of DPDK for a link, as the side of the switch.
 pub fn dpdk_device(link: &Link) -> String {
     let (number, socket) = (link.number, link.socket.display());
+    let queues = match link.queues {
+        1 => String::new(),
+        queues => format!(",queues={queues}"),
+    };
     match link.kind {
         Kind::Memif => {
             let role = if link.is_swapped { "client" } else { "server" };
@@ -151,9 +161,11 @@ pub fn dpdk_device(link: &Link) -> String {
         }
         Kind::VirtioUser if link.is_swapped => {
             let packed = u8::from(link.is_packed);
-            format!("net_virtio_user{number},path={socket},queue_size=1024,packed_vq={packed}")
+            format!(
+                "net_virtio_user{number},path={socket},queue_size=1024,packed_vq={packed}{queues}"
+            )
         }
-        Kind::VirtioUser => format!("net_vhost{number},iface={socket}"),
+        Kind::VirtioUser => format!("net_vhost{number},iface={socket}{queues}"),
         Kind::Veth | Kind::AfXdp => format!("net_af_packet{number},iface={}", link.device()),
     }
 }
@@ -266,5 +278,16 @@ mod tests {
             ..topology
         };
         assert_eq!(lcores(&placed), "--lcores=0@0,1@3,2@3");
+        for (ports, device) in [
+            ("", "net_vhost0,iface=/x/0.sock,queues=4"),
+            (
+                " --swap",
+                "net_virtio_user0,path=/x/0.sock,queue_size=1024,packed_vq=0,queues=4",
+            ),
+        ] {
+            let spec = Spec::of(&format!("v2v --queues 4{ports}")).unwrap();
+            let topology = Topology::new(&spec, Path::new("/x"), 0).unwrap();
+            assert_eq!(dpdk_device(&topology.links[0]), device);
+        }
     }
 }

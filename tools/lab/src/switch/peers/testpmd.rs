@@ -12,7 +12,13 @@ pub const ADAPTER: Adapter = Adapter {
     title: "DPDK testpmd",
     program: Some("dpdk-testpmd"),
     kinds: ALL,
-    choices: &[Choice::Cores, Choice::Mac, Choice::Swap, Choice::Packed],
+    choices: &[
+        Choice::Cores,
+        Choice::Mac,
+        Choice::Swap,
+        Choice::Packed,
+        Choice::Queues,
+    ],
     reach: Reach::Pairs,
     memif_queues: 1,
     start,
@@ -35,6 +41,8 @@ fn start(topology: &Topology, _: &Path) -> Result<Process, String> {
         "--txd=1024",
         "--rxd=1024",
     ]);
+    let queues = topology.spec.queues;
+    command.args([format!("--rxq={queues}"), format!("--txq={queues}")]);
     // Each forwarding lcore has one of the directions.
     let workers = topology.places.as_ref().map_or(1, |p| p.workers.len());
     command.arg(format!("--nb-cores={workers}"));

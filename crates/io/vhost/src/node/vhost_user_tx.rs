@@ -208,7 +208,7 @@ impl VhostTx {
         let rows = v.len();
         for row in 0..rows {
             let hash = flow(v.view(row).bytes());
-            self.pick.words_mut(rows)[row] = hash % queues.len() as u32;
+            self.pick.words_mut(rows)[row] = ((u64::from(hash) * queues.len() as u64) >> 32) as u32;
         }
         for (at, &queue) in queues.iter().enumerate() {
             let share = Share {
@@ -258,9 +258,10 @@ fn flow(bytes: &[u8]) -> u32 {
     let six = bytes.get(12..14) == Some(&ethertype::IP6.to_be_bytes());
     let (from, to) = if six { (22, 58) } else { (26, 38) };
     let part = &bytes[from.min(bytes.len())..to.min(bytes.len())];
-    let mix = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
-    let hash = part.iter().fold(0x811c_9dc5, mix);
-    hash ^ hash >> 15
+    let mix = |hash: u32, word: &[u8; 4]| {
+        (hash.rotate_left(5) ^ u32::from_ne_bytes(*word)).wrapping_mul(0x9e37_79b1)
+    };
+    part.as_chunks().0.iter().fold(0, mix)
 }
 
 impl Node for VhostTx {

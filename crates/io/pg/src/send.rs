@@ -2,9 +2,13 @@
 
 use crate::node::pg_input::{Count, Next, PgInput};
 use crate::stream::Stream;
-use crate::turns::are_few;
 use volley_graph::{Col, Counters, Cx, Isa, NewVector};
 use volley_iface::Direction;
+
+/// The largest number of streams for which a pass over the vector is made for each stream.
+const FEW: usize = 8;
+/// The smallest number of packets for each such pass.
+const PACKETS_A_PASS: usize = 8;
 
 impl PgInput {
     /// Make the packets of the plan.
@@ -68,7 +72,8 @@ impl PgInput {
     #[inline(always)]
     fn is_few(&self, packets: usize, fit: impl Fn(&Stream) -> bool) -> bool {
         let on = || self.streams.iter().filter(|stream| stream.on);
-        are_few(on().count(), packets) && on().all(|stream| fit(stream))
+        let passes = on().count();
+        passes <= FEW && passes * PACKETS_A_PASS <= packets && on().all(|stream| fit(stream))
     }
 
     /// Make packets that may be chains.

@@ -31,6 +31,8 @@ pub struct PgInput {
     pub(crate) streams: Vec<Box<Stream>>,
     /// The stream of the next packet.
     pub(crate) turn: usize,
+    /// The streams of a turn.
+    pub(crate) order: Vec<u32>,
     /// The stream of each row of the current vector.
     pub(crate) plan: Column,
     pub(crate) nodes: Column,
@@ -56,6 +58,7 @@ impl PgInput {
             inboxes,
             streams: Vec::with_capacity(MAX_STREAMS),
             turn: 0,
+            order: Vec::with_capacity(MAX_STREAMS),
             plan: Column::new(size),
             nodes: Column::new(size),
             buffers: Column::new(size),

@@ -26,7 +26,7 @@ const _: () = assert!(size_of::<Bucket>() == 64);
 
 /// With at least this number of buckets (2 MB), slots are compared without branches: mispredicted branches cost more than the comparisons.
 /// With few buckets most keys are in the first slots, and the processor learns which.
-const MANY_BUCKETS: usize = 1 << 15;
+pub(super) const MANY_BUCKETS: usize = 1 << 15;
 
 impl Bucket {
     /// The slot of a key; [`SLOTS`] if it is in none. No branch depends on the slot.

@@ -78,8 +78,23 @@ fn marks_are_each_workers_own_and_outlive_growth() {
 
 #[test]
 fn readers_never_see_an_answer_of_another_key() {
+    change_beside_a_reader(0);
+}
+
+/// So many buckets that slots are compared without branches.
+#[test]
+fn readers_of_a_large_table_never_see_an_answer_of_another_key() {
+    change_beside_a_reader(70_000);
+}
+
+/// Insert and remove keys beside a reader, in a table with this number of other keys.
+fn change_beside_a_reader(others: u64) {
     let domain = Domain::new();
-    let mut table = MacTable::new(&domain, 1, 4000);
+    let mut table = MacTable::new(&domain, 1, 4000 + others as usize);
+    for n in 0..others {
+        table.insert(key(1_000_000 + n), 1).unwrap();
+    }
+    assert_eq!(table.buckets() >= store::MANY_BUCKETS, others > 0);
     let (snap, stop) = (table.snap(), Arc::new(AtomicBool::new(false)));
     // The tag is a function of the key, so that a reader can check it.
     let tag = |n: u64| (n * 7 % 4093) as u32;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use volley_graph::{
     Col, Column, Consumed, Cx, Isa, NoNext, Node, PacketTrace, PacketView, Vector, Words, counters,
 };
-use volley_iface::{Direction, IfTable};
+use volley_iface::{Direction, IfTable, flow_queue};
 use volley_tables::qsbr::Snap;
 
 counters! {
@@ -156,15 +156,10 @@ impl MemifTx {
         tally: &mut Tally,
     ) {
         let n = v.len();
-        // Flow hash over addresses and ports of IPv4, most of the source address of IPv6: equal for all packets of a
-        // flow.
+        // Addresses and ports of IPv4, most of the source address of IPv6.
         v.words(26, &mut self.words);
         for (row, queue) in self.queues.words_mut(n).iter_mut().enumerate() {
-            let words = self.words.row(row);
-            let hash = words.iter().fold(0u32, |hash, word| {
-                (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b1)
-            });
-            *queue = ((u64::from(hash) * mine as u64) >> 32) as u32;
+            *queue = flow_queue(self.words.row(row), mine);
         }
         let queues = std::mem::take(&mut self.queues);
         for queue in 0..mine {

@@ -13,7 +13,7 @@ use volley_graph::{
     Col, Column, Consumed, Counters, Cx, Isa, Node, PacketTrace, PacketView, Vector, counters,
     nexts,
 };
-use volley_iface::{Direction, IfTable};
+use volley_iface::{Direction, IfTable, flow_queue};
 use volley_wire::ethertype;
 
 nexts! {
@@ -207,8 +207,9 @@ impl VhostTx {
     fn spread<I: Isa>(&mut self, v: &Vector<'_, I, Next>, queues: &[usize]) {
         let rows = v.len();
         for row in 0..rows {
-            let hash = flow(v.view(row).bytes());
-            self.pick.words_mut(rows)[row] = ((u64::from(hash) * queues.len() as u64) >> 32) as u32;
+            let words = flow(v.view(row).bytes()).iter();
+            let words = words.map(|word| u32::from_ne_bytes(*word));
+            self.pick.words_mut(rows)[row] = flow_queue(words, queues.len());
         }
         for (at, &queue) in queues.iter().enumerate() {
             let share = Share {
@@ -253,15 +254,12 @@ fn head<E: End>(ring: &E, view: &PacketView<'_>, buffers: usize, offloads: bool)
     }
 }
 
-/// Flow hash over addresses and ports, for packets with headers without options; equal for all packets of a flow.
-fn flow(bytes: &[u8]) -> u32 {
+/// Addresses and ports of a packet, whose headers have no options.
+fn flow(bytes: &[u8]) -> &[[u8; 4]] {
     let six = bytes.get(12..14) == Some(&ethertype::IP6.to_be_bytes());
     let (from, to) = if six { (22, 58) } else { (26, 38) };
     let part = &bytes[from.min(bytes.len())..to.min(bytes.len())];
-    let mix = |hash: u32, word: &[u8; 4]| {
-        (hash.rotate_left(5) ^ u32::from_ne_bytes(*word)).wrapping_mul(0x9e37_79b1)
-    };
-    part.as_chunks().0.iter().fold(0, mix)
+    part.as_chunks().0
 }
 
 impl Node for VhostTx {

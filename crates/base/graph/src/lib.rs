@@ -71,7 +71,7 @@ pub use worker::threads::{WorkerThread, WorkerThreads};
 pub use volley_buf as buf;
 pub use volley_simd::{
     Bits, Isa, Level, all_equal, any_bit, cycles, cycles_per_second, mask, or_all, prefetch,
-    prefetch_write, sum,
+    prefetch_write, prefetch_write_all, sum,
 };
 pub use volley_stack_sample::{SampleError, StackSample, StackSampler};
 pub use volley_tables::qsbr::Domain;

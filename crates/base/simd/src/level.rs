@@ -168,13 +168,11 @@ pub trait Isa: Copy + sealed::Sealed + 'static {
     /// As [`Isa::load_words`], with 16 addresses and 16 words for each `out`.
     #[inline(always)]
     unsafe fn load_sixteen<const K: usize>(self, at: &[*const u8; 16], out: &[*mut u32; K]) {
-        let ([low, high], _) = at.as_chunks() else {
-            return;
-        };
+        let half = |first: usize| std::array::from_fn(|r| at[first + r]);
         // SAFETY: the caller's contract.
         unsafe {
-            self.load_words(low, out);
-            self.load_words(high, &out.map(|to| to.add(8)));
+            self.load_words(&half(0), out);
+            self.load_words(&half(8), &out.map(|to| to.add(8)));
         }
     }
 }

@@ -15,7 +15,7 @@ mod transpose;
 pub use clock::{cycles, cycles_per_second};
 pub use compress::Bits;
 pub use level::{Few, Isa, Kernel, Level, LevelError, Neon, Scalar, V3, V4, call, call_few};
-pub use prefetch::{prefetch, prefetch_write};
+pub use prefetch::{prefetch, prefetch_write, prefetch_write_all};
 pub use reduce::{all_equal, any_bit, mask, or_all, sum};
 pub use search::bytes_up_to;
 pub use transpose::bytes_read;

@@ -2,6 +2,24 @@
 //!
 //! A hint never faults and never changes what the program computes, so it is safe for any address.
 
+/// Bytes of a cache line.
+const LINE: usize = 64;
+/// Bytes that [`prefetch_write_all`] prefetches at most: a frame of common size.
+const LONGEST: usize = 1536;
+
+/// Prefetch the cache lines of the `len` bytes at `start` for a write soon, at most those of a frame of common size.
+#[inline(always)]
+pub fn prefetch_write_all(start: *const u8, len: usize) {
+    let Some(last) = len.min(LONGEST).checked_sub(1) else {
+        return;
+    };
+    for at in (0..last).step_by(LINE) {
+        prefetch_write(start.wrapping_add(at));
+    }
+    // The last line, if the first one is not a whole line.
+    prefetch_write(start.wrapping_add(last));
+}
+
 /// Prefetch the cache line that contains `p` into all cache levels, for a read soon.
 #[inline(always)]
 pub fn prefetch<T>(p: *const T) {

@@ -16,7 +16,7 @@ use crate::place::{Descriptor, empty};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
-use volley_graph::{prefetch, prefetch_write};
+use volley_graph::{prefetch, prefetch_write, prefetch_write_all};
 
 /// First word of every ring.
 pub const COOKIE: u32 = 0x03E3_1F20;
@@ -34,9 +34,6 @@ pub const MAX_CHAIN: usize = 512;
 pub(crate) const BATCH: usize = 2048;
 /// Packet bytes that fit into one of Volley's buffers.
 const DATA: usize = volley_graph::buf::DATA;
-
-/// Bytes of a packet that are prefetched: a frame of common size.
-const LONGEST_AHEAD: usize = 1536;
 
 const FLAGS: usize = 4;
 const INDEX_HEAD: usize = 6;
@@ -660,9 +657,7 @@ impl Leaving<'_> {
         if len > 64 && at < usize::from(self.ready) {
             let room = self.scratch.length[at % BATCH] as usize;
             let address = self.scratch.address[at % BATCH] as *const u8;
-            for line in (64..len.min(room).min(LONGEST_AHEAD)).step_by(64) {
-                prefetch_write(address.wrapping_add(line));
-            }
+            prefetch_write_all(address.wrapping_add(64), len.min(room).saturating_sub(64));
         }
     }
 

@@ -27,8 +27,6 @@ pub const MAX_FRAME: usize = 65_535 + 14 + 8;
 const MIN_FRAME: usize = 14;
 /// Bytes of a cache line.
 pub(crate) const LINE: usize = 64;
-/// Bytes of a packet that are prefetched: a frame of common size.
-const LONGEST_AHEAD: usize = 1536;
 /// Bytes of `virtio_net_hdr` with the number of buffers, the form that every peer with virtio version 1 uses.
 pub const HEADER: usize = 12;
 
@@ -208,11 +206,7 @@ pub fn ask_for_room(memory: &Memory, addr: u64, len: usize) {
         if !is_one_line {
             view.prefetch(0);
         }
-        let last = len.min(LONGEST_AHEAD).saturating_sub(1);
-        for at in (HEADER..last).step_by(LINE) {
-            view.prefetch_write(at);
-        }
-        view.prefetch_write(last);
+        view.prefetch_write_all(HEADER);
     }
 }
 

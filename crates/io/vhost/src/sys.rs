@@ -185,6 +185,12 @@ impl<'a> View<'a> {
         volley_graph::prefetch(self.base.wrapping_add(at));
     }
 
+    /// Prefetch the view from byte `at` on for writing, as far as a frame of common size.
+    #[inline(always)]
+    pub fn prefetch_write_all(self, at: usize) {
+        volley_graph::prefetch_write_all(self.base.wrapping_add(at), self.len.saturating_sub(at));
+    }
+
     /// Prefetch the cache line of byte `at` for writing.
     #[inline(always)]
     pub fn prefetch_write(self, at: usize) {

@@ -4,6 +4,53 @@
 //! is never read back: addresses and chains are kept in private memory. Only used entries are read, once each, and
 //! checked against the lent buffers.
 
+/// The methods of [`crate::device::End`] for transmission, which take buffers from `self.slots` and reclaim them by `self.reclaim`.
+macro_rules! transmission {
+    () => {
+        #[inline(always)]
+        fn prepare(&mut self, memory: &Memory, packets: usize) -> Result<(), RingFault> {
+            if self.slots.free.len() >= packets {
+                return Ok(());
+            }
+            self.reclaim(memory)
+        }
+
+        #[inline(always)]
+        fn ahead(&self, memory: &Memory, nth: u16, len: usize) {
+            self.slots.ahead(memory, nth, len);
+        }
+
+        #[inline(always)]
+        fn plain<'m>(
+            &mut self,
+            memory: &'m Memory,
+            room: &mut Room,
+            len: usize,
+        ) -> Option<View<'m>> {
+            self.slots.take_one(memory, room, len)
+        }
+
+        #[inline(always)]
+        fn reserve(&mut self, memory: &Memory, room: &mut Room, len: usize) -> Reservation {
+            room.begin();
+            if self.slots.take(memory, room, len)? {
+                return Ok(Reserved::Room);
+            }
+            self.reclaim(memory)?;
+            Ok(match self.slots.take(memory, room, len)? {
+                true => Reserved::Room,
+                false => Reserved::Full,
+            })
+        }
+
+        #[inline(always)]
+        fn buffer_count(&self, _: usize) -> u16 {
+            0
+        }
+    };
+}
+use transmission;
+
 mod packed;
 mod split;
 

@@ -68,7 +68,10 @@ impl PackedDriver {
         is_used.then_some(((rest >> 32) as u32 & 0xffff, rest as u32))
     }
 
-    fn reclaim(&mut self, view: View<'_>) -> Result<(), RingFault> {
+    fn reclaim(&mut self, memory: &Memory) -> Result<(), RingFault> {
+        let Some(view) = memory.view(self.layout.desc) else {
+            return Ok(());
+        };
         while self.used != self.avail || self.slots.free.is_empty() {
             let Some((id, _)) = PackedDriver::returned(view, self.used) else {
                 break;
@@ -125,6 +128,8 @@ impl PackedDriver {
 }
 
 impl End for PackedDriver {
+    super::transmission!();
+
     fn look(&mut self, memory: &Memory, batch: &mut Batch, most: usize) -> Result<(), RingFault> {
         let Some(view) = memory.view(self.layout.desc) else {
             return Ok(());
@@ -154,41 +159,6 @@ impl End for PackedDriver {
         self.wants(memory, old)
     }
 
-    #[inline(always)]
-    fn prepare(&mut self, memory: &Memory, packets: usize) -> Result<(), RingFault> {
-        if self.slots.free.len() >= packets {
-            return Ok(());
-        }
-        memory
-            .view(self.layout.desc)
-            .map_or(Ok(()), |view| self.reclaim(view))
-    }
-
-    #[inline(always)]
-    fn ahead(&self, memory: &Memory, nth: u16, len: usize) {
-        self.slots.ahead(memory, nth, len);
-    }
-
-    #[inline(always)]
-    fn plain<'m>(&mut self, memory: &'m Memory, room: &mut Room, len: usize) -> Option<View<'m>> {
-        self.slots.take_one(memory, room, len)
-    }
-
-    #[inline(always)]
-    fn reserve(&mut self, memory: &Memory, room: &mut Room, len: usize) -> Reservation {
-        room.begin();
-        if self.slots.take(memory, room, len)? {
-            return Ok(Reserved::Room);
-        }
-        if let Some(view) = memory.view(self.layout.desc) {
-            self.reclaim(view)?;
-        }
-        Ok(match self.slots.take(memory, room, len)? {
-            true => Reserved::Room,
-            false => Reserved::Full,
-        })
-    }
-
     fn flush(&mut self, memory: &Memory, room: &mut Room) -> bool {
         let Some(view) = memory
             .view(self.layout.desc)
@@ -205,11 +175,6 @@ impl End for PackedDriver {
         }
         room.clear();
         self.wants(memory, old)
-    }
-
-    #[inline(always)]
-    fn buffer_count(&self, _: usize) -> u16 {
-        0
     }
 
     fn base(&self) -> u32 {

@@ -115,9 +115,12 @@ impl SplitDriver {
         (views.used.load32(at), views.used.load32(at + 4))
     }
 
-    fn reclaim(&mut self, views: &Views<'_>) -> Result<(), RingFault> {
-        for _ in 0..self.waiting(views)? {
-            let (id, _) = self.returned(views, 0);
+    fn reclaim(&mut self, memory: &Memory) -> Result<(), RingFault> {
+        let Some(views) = self.views(memory) else {
+            return Ok(());
+        };
+        for _ in 0..self.waiting(&views)? {
+            let (id, _) = self.returned(&views, 0);
             self.slots.reclaim(id)?;
             self.used = self.used.wrapping_add(1);
         }
@@ -150,6 +153,8 @@ impl SplitDriver {
 }
 
 impl End for SplitDriver {
+    super::transmission!();
+
     fn look(&mut self, memory: &Memory, batch: &mut Batch, most: usize) -> Result<(), RingFault> {
         let Some(views) = self.views(memory) else {
             return Ok(());
@@ -181,40 +186,6 @@ impl End for SplitDriver {
         self.publish(&views, old)
     }
 
-    #[inline(always)]
-    fn prepare(&mut self, memory: &Memory, packets: usize) -> Result<(), RingFault> {
-        if self.slots.free.len() >= packets {
-            return Ok(());
-        }
-        self.views(memory)
-            .map_or(Ok(()), |views| self.reclaim(&views))
-    }
-
-    #[inline(always)]
-    fn ahead(&self, memory: &Memory, nth: u16, len: usize) {
-        self.slots.ahead(memory, nth, len);
-    }
-
-    #[inline(always)]
-    fn plain<'m>(&mut self, memory: &'m Memory, room: &mut Room, len: usize) -> Option<View<'m>> {
-        self.slots.take_one(memory, room, len)
-    }
-
-    #[inline(always)]
-    fn reserve(&mut self, memory: &Memory, room: &mut Room, len: usize) -> Reservation {
-        room.begin();
-        if self.slots.take(memory, room, len)? {
-            return Ok(Reserved::Room);
-        }
-        if let Some(views) = self.views(memory) {
-            self.reclaim(&views)?;
-        }
-        Ok(match self.slots.take(memory, room, len)? {
-            true => Reserved::Room,
-            false => Reserved::Full,
-        })
-    }
-
     fn flush(&mut self, memory: &Memory, room: &mut Room) -> bool {
         let Some(views) = self.views(memory).filter(|_| !room.taken.is_empty()) else {
             return false;
@@ -237,11 +208,6 @@ impl End for SplitDriver {
         }
         room.clear();
         self.publish(&views, old)
-    }
-
-    #[inline(always)]
-    fn buffer_count(&self, _: usize) -> u16 {
-        0
     }
 
     fn base(&self) -> u32 {

@@ -60,7 +60,12 @@ pub mod option {
 /// The sum of the 16-bit words of a header without options, not folded. `header` has its 32-bit words in host order.
 #[inline(always)]
 pub fn add_up(header: [u32; 5]) -> u32 {
-    header.iter().map(|w| (w & 0xffff) + (w >> 16)).sum()
+    let high = header.iter().fold(0u32, |sum, word| sum + (word >> 16));
+    // The lower halves add up to less than 2^32, so that the sum of whole words determines them even without its carries.
+    let whole = header
+        .iter()
+        .fold(0u32, |sum, word| sum.wrapping_add(*word));
+    whole.wrapping_sub(high << 16).wrapping_add(high)
 }
 
 /// Nonzero for a packet that a router may not simply forward (RFC 1812, 5.2.2, 5.3.1 and 5.3.7): an invalid header, options, a TTL of 0 or

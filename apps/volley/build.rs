@@ -1,3 +1,5 @@
+//! Passes the flags of the compiler to the program, which writes them into the projects of plugins.
+//!
 //! Tells the linker to pack the relocations of the program (`DT_RELR` of the ELF specification), where glibc reads them packed.
 //!
 //! The release build also folds functions with the same code into one, if LLD links it: 0.6 MB of copies,
@@ -19,9 +21,18 @@ fn main() {
     if is_native && is_glibc && glibc().is_some_and(|version| version >= READS_PACKED) {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
+    println!("cargo::rustc-env=VOLLEY_RUSTFLAGS={}", flags(&variable));
     if variable("PROFILE") == "release" && links_by_lld(&variable) {
         println!("cargo::rustc-link-arg-bins=-Wl,--icf=all");
     }
+}
+
+/// The flags of the compiler, as an array of TOML.
+fn flags(variable: &impl Fn(&str) -> String) -> String {
+    let flags = variable("CARGO_ENCODED_RUSTFLAGS");
+    let flags = flags.split('\x1f').filter(|flag| !flag.is_empty());
+    let quoted: Vec<String> = flags.map(|flag| format!("{flag:?}")).collect();
+    format!("[{}]", quoted.join(", "))
 }
 
 /// Whether the linker is LLD, as far as is known: that is the default of Rust for this target, if no flag chooses another.

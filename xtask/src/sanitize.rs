@@ -22,6 +22,8 @@ const DRIVERS: [&str; 2] = ["volley-memif", "volley-vhost"];
 const THREADS: [&str; 4] = ["volley-buf", "volley-tables", "volley-graph", "volley-rss"];
 const LOOM: [&str; 2] = ["volley-buf", "volley-tables"];
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+/// Flags of the compiler beside those of `.cargo/config.toml`, which the variable `RUSTFLAGS` would replace.
+const FLAGS: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS";
 /// The flags that cargo-fuzz passes to rustc, so that cargo-fuzz itself is not needed.
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
@@ -55,7 +57,7 @@ pub(crate) fn address_tests(cargo: Program, home: &Home) -> Program {
         .args(packages(&BASE))
         .args(packages(&DRIVERS))
         .env("RUSTC_BOOTSTRAP", "1")
-        .env("RUSTFLAGS", "-Zsanitizer=address")
+        .env(FLAGS, "-Zsanitizer=address")
         .env("CARGO_TARGET_DIR", home.target.join("asan"))
 }
 
@@ -92,13 +94,13 @@ pub fn thread(home: &Home) -> Outcome {
         .env("PROPTEST_CASES", "4")
         .env("VOLLEY_SMALL", "1");
     if has_source {
-        return cargo_test::run(tests.env("RUSTFLAGS", "-Zsanitizer=thread"));
+        return cargo_test::run(tests.env(FLAGS, "-Zsanitizer=thread"));
     }
     if let Err(reason) = finds_a_race(home) {
         return Fail(reason);
     }
     let tests = tests
-        .env("RUSTFLAGS", WITHOUT_SOURCE.join(" "))
+        .env(FLAGS, WITHOUT_SOURCE.join(" "))
         .env("TSAN_OPTIONS", options(home));
     match cargo_test::run(tests) {
         Pass(text) => Pass(format!(

@@ -7,9 +7,13 @@ use std::path::{Path, PathBuf};
 const SOURCE: &str = include_str!("../templates/plugin/lib.rs.txt");
 const MANIFEST: &str = include_str!("../templates/plugin/Cargo.toml.txt");
 const README: &str = include_str!("../templates/plugin/README.md.txt");
+const CARGO: &str = include_str!("../templates/plugin/config.toml.txt");
 
 /// The folder of the SDK when this program was built.
 const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/plugin/sdk");
+
+/// The flags of the compiler for this program, as an array of TOML: a plugin has the same ones.
+const FLAGS: &str = env!("VOLLEY_RUSTFLAGS");
 
 #[derive(clap::Subcommand)]
 pub enum Command {
@@ -87,15 +91,19 @@ fn write(parent: &Path, name: &str, sdk: &Path) -> Result<(), Error> {
             .replace("@file@", &name.replace('-', "_"))
             .replace("@Type@", &type_name(name))
             .replace("@sdk@", &shown(&sdk))
+            .replace("@flags@", FLAGS)
     };
     let put = |path: &Path, text: &str| {
         fs::write(path, fill(text)).map_err(|e| Error::Write(shown(path), e))
     };
-    let source = folder.join("src");
-    fs::create_dir_all(&source).map_err(|e| Error::Write(shown(&source), e))?;
+    let (source, cargo) = (folder.join("src"), folder.join(".cargo"));
+    for folder in [&source, &cargo] {
+        fs::create_dir_all(folder).map_err(|e| Error::Write(shown(folder), e))?;
+    }
     put(&source.join("lib.rs"), SOURCE)?;
     put(&folder.join("Cargo.toml"), MANIFEST)?;
     put(&folder.join("README.md"), README)?;
+    put(&cargo.join("config.toml"), CARGO)?;
     put(&folder.join(".gitignore"), "target\n")?;
     // The router's versions of the crates that both sides share; cargo removes the others.
     let (from, to) = (sdk.join("../../../Cargo.lock"), folder.join("Cargo.lock"));
@@ -116,7 +124,12 @@ mod tests {
         let read = |file: &str| fs::read_to_string(dir.path().join("ttl-guard").join(file));
         let source = read("src/lib.rs").unwrap();
         assert!(source.contains("struct TtlGuard("), "{source}");
-        for file in ["src/lib.rs", "Cargo.toml", "README.md"] {
+        for file in [
+            "src/lib.rs",
+            "Cargo.toml",
+            "README.md",
+            ".cargo/config.toml",
+        ] {
             assert!(!read(file).unwrap().contains('@'), "{file}");
         }
         let lines = |text: &str| text.lines().filter(|it| !it.trim().is_empty()).count();
@@ -124,6 +137,8 @@ mod tests {
         assert!(lines(code) <= 40, "{} lines", lines(code));
         assert!(lines(test) <= 10, "{} lines of the test", lines(test));
         assert!(read("Cargo.lock").is_ok(), "the router's versions");
+        let flags = format!("[build]\nrustflags = {FLAGS}\n");
+        assert!(read(".cargo/config.toml").unwrap().ends_with(&flags));
         let again = write(dir.path(), "ttl-guard", Path::new(SDK));
         assert!(again.unwrap_err().to_string().contains("exists already"));
     }

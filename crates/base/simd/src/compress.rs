@@ -302,10 +302,28 @@ pub(crate) mod x86 {
     }
 }
 
-#[cfg(target_arch = "aarch64")]
-pub(crate) mod neon {
+/// Kernels for registers of 16 bytes, generic over the instructions that they need: Advanced SIMD, and x86-64-v2.
+#[cfg(any(
+    target_arch = "aarch64",
+    all(target_arch = "x86_64", target_feature = "sse4.2")
+))]
+mod four {
     use super::{Bits, close_gaps_scalar, compress_scalar, rows_equal_scalar};
-    use core::arch::aarch64::*;
+
+    /// Instructions on registers of four words.
+    pub(super) trait Four {
+        /// Store at `to` the bytes that `order` selects from the four words at `from`.
+        ///
+        /// # Safety
+        /// Four words are readable at `from` and writable at `to`.
+        unsafe fn shuffle(from: *const u32, order: &[u8; 16], to: *mut u32);
+
+        /// The set of rows whose word equals `value`, of the 16 words at `at`.
+        ///
+        /// # Safety
+        /// 16 words are readable at `at`.
+        unsafe fn equal(at: *const u32, value: u32) -> u16;
+    }
 
     /// For each set of four rows, the bytes of its rows in order. Bytes behind the last one are taken from row 0.
     const ORDER: [[u8; 16]; 16] = {
@@ -329,25 +347,19 @@ pub(crate) mod neon {
         order
     };
 
-    /// Four rows at a time: a table lookup of bytes (TBL) moves the rows of the set to the front, and all four are stored.
-    ///
-    /// # Safety
-    /// The processor has Advanced SIMD.
+    /// Four rows at a time: a shuffle of bytes moves the rows of the set to the front, and all four are stored.
     #[inline(always)]
-    pub(crate) unsafe fn compress(bits: &Bits, src: &[u32], dst: &mut [u32]) -> usize {
+    pub(super) fn compress<F: Four>(bits: &Bits, src: &[u32], dst: &mut [u32]) -> usize {
         if src.len() < bits.rows() || dst.len() < bits.count() + 4 {
             return compress_scalar(bits, src, dst);
         }
         // SAFETY: all rows are in `src`, and `dst` has 4 words behind the last stored row.
-        unsafe { squeeze(bits, 0, src.as_ptr(), dst.as_mut_ptr()) }
+        unsafe { squeeze::<F>(bits, 0, src.as_ptr(), dst.as_mut_ptr()) }
     }
 
     /// [`compress`] in place, starting with the four rows that contain the first gap.
-    ///
-    /// # Safety
-    /// The processor has Advanced SIMD.
     #[inline(always)]
-    pub(crate) unsafe fn close_gaps(bits: &Bits, words: &mut [u32]) -> usize {
+    pub(super) fn close_gaps<F: Four>(bits: &Bits, words: &mut [u32]) -> usize {
         let Some(gap) = bits.first_missing() else {
             return bits.rows();
         };
@@ -356,29 +368,23 @@ pub(crate) mod neon {
         }
         let at = words.as_mut_ptr();
         // SAFETY: all rows are in `words`, and each row is stored at or before the position that it was read from.
-        unsafe { squeeze(bits, gap & !3, at, at) }
+        unsafe { squeeze::<F>(bits, gap & !3, at, at) }
     }
 
     /// Append the rows of the set from row `first` on to the rows before. `first` is a multiple of 4, and no row before it is
     /// missing from the set.
     ///
     /// # Safety
-    /// Every row can be read from `src`. Either `dst` is `src`, or `dst` has space for 4 words more than rows are stored. The
-    /// processor has Advanced SIMD.
+    /// Every row can be read from `src`. Either `dst` is `src`, or `dst` has space for 4 words more than rows are stored.
     #[inline(always)]
-    unsafe fn squeeze(bits: &Bits, first: usize, src: *const u32, dst: *mut u32) -> usize {
+    unsafe fn squeeze<F: Four>(bits: &Bits, first: usize, src: *const u32, dst: *mut u32) -> usize {
         let whole = bits.rows() / 4 * 4;
         let mut out = first;
         for row in (first..whole).step_by(4) {
             let set = (bits.words[row / 64] >> (row % 64) & 0xf) as usize;
             // SAFETY: row + 4 <= whole, and out <= row: in place, only rows that have been read are overwritten; elsewhere
             // there are 4 words behind the stored rows.
-            unsafe {
-                let order = vld1q_u8(ORDER[set].as_ptr());
-                let data = vreinterpretq_u8_u32(vld1q_u32(src.add(row)));
-                let packed = vreinterpretq_u32_u8(vqtbl1q_u8(data, order));
-                vst1q_u32(dst.add(out), packed);
-            }
+            unsafe { F::shuffle(src.add(row), &ORDER[set], dst.add(out)) };
             out += set.count_ones() as usize;
         }
         for row in whole.max(first)..bits.rows() {
@@ -389,37 +395,142 @@ pub(crate) mod neon {
         out
     }
 
-    /// Compare sixteen rows at a time. There is no instruction that collects sign bits: each row's byte is reduced to the bit
-    /// of its place, and the bytes of eight rows are added.
-    ///
-    /// # Safety
-    /// The processor has Advanced SIMD.
+    /// Compare sixteen rows at a time.
     #[inline(always)]
-    pub(crate) unsafe fn rows_equal(column: &[u32], value: u32) -> Bits {
-        const PLACES: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
+    pub(super) fn rows_equal<F: Four>(column: &[u32], value: u32) -> Bits {
         let rows = column.len().min(Bits::MAX_ROWS);
         let whole = rows / 16 * 16;
         let tail = rows_equal_scalar(&column[whole..rows], value).words[0];
         let mut out = Bits::none(rows);
         for row in (0..whole).step_by(16) {
-            // SAFETY: row + 16 <= whole <= column.len(); the caller's contract.
-            let set = unsafe {
-                let wanted = vdupq_n_u32(value);
-                let four = |at: usize| {
-                    vmovn_u32(vceqq_u32(vld1q_u32(column.as_ptr().add(row + at)), wanted))
-                };
-                let low = vmovn_u16(vcombine_u16(four(0), four(4)));
-                let high = vmovn_u16(vcombine_u16(four(8), four(12)));
-                let places = vandq_u8(vcombine_u8(low, high), vld1q_u8(PLACES.as_ptr()));
-                let byte = |half: uint8x8_t| u64::from(vaddv_u8(half));
-                byte(vget_low_u8(places)) | byte(vget_high_u8(places)) << 8
-            };
-            out.words[row / 64] |= set << (row % 64);
+            // SAFETY: row + 16 <= whole <= column.len().
+            let set = unsafe { F::equal(column.as_ptr().add(row), value) };
+            out.words[row / 64] |= u64::from(set) << (row % 64);
         }
         if whole < rows {
             out.words[whole / 64] |= tail << (whole % 64);
         }
         out
+    }
+}
+
+/// The kernels of [`crate::Level::Scalar`]: for x86-64-v2 if the program is built for it, otherwise plain Rust.
+pub(crate) mod base {
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse4.2"))]
+    pub(crate) use super::x86_v2::{close_gaps, compress, rows_equal};
+    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse4.2")))]
+    pub(crate) use super::{
+        close_gaps_scalar as close_gaps, compress_scalar as compress,
+        rows_equal_scalar as rows_equal,
+    };
+}
+
+/// Kernels for x86-64-v2, if the program is built for it.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse4.2"))]
+pub(crate) mod x86_v2 {
+    use super::four::{self, Four};
+    use crate::Bits;
+    use core::arch::x86_64::*;
+
+    struct V2;
+
+    impl Four for V2 {
+        #[inline(always)]
+        unsafe fn shuffle(from: *const u32, order: &[u8; 16], to: *mut u32) {
+            // SAFETY: the caller's contract; the program is built for SSSE3.
+            unsafe {
+                let order = _mm_loadu_si128(order.as_ptr().cast());
+                let packed = _mm_shuffle_epi8(_mm_loadu_si128(from.cast()), order);
+                _mm_storeu_si128(to.cast(), packed);
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn equal(at: *const u32, value: u32) -> u16 {
+            // SAFETY: the caller's contract; every processor of this architecture has SSE2.
+            unsafe {
+                let wanted = _mm_set1_epi32(value as i32);
+                let four = |of| _mm_cmpeq_epi32(_mm_loadu_si128(at.add(of).cast()), wanted);
+                let low = _mm_packs_epi32(four(0), four(4));
+                let high = _mm_packs_epi32(four(8), four(12));
+                _mm_movemask_epi8(_mm_packs_epi16(low, high)) as u16
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn compress(bits: &Bits, src: &[u32], dst: &mut [u32]) -> usize {
+        four::compress::<V2>(bits, src, dst)
+    }
+
+    #[inline(always)]
+    pub(crate) fn close_gaps(bits: &Bits, words: &mut [u32]) -> usize {
+        four::close_gaps::<V2>(bits, words)
+    }
+
+    #[inline(always)]
+    pub(crate) fn rows_equal(column: &[u32], value: u32) -> Bits {
+        four::rows_equal::<V2>(column, value)
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+pub(crate) mod neon {
+    use super::four::{self, Four};
+    use crate::Bits;
+    use core::arch::aarch64::*;
+
+    struct AdvancedSimd;
+
+    impl Four for AdvancedSimd {
+        /// TBL.
+        #[inline(always)]
+        unsafe fn shuffle(from: *const u32, order: &[u8; 16], to: *mut u32) {
+            // SAFETY: the caller's contract; every processor of this architecture that runs Linux has Advanced SIMD.
+            unsafe {
+                let data = vreinterpretq_u8_u32(vld1q_u32(from));
+                let packed = vqtbl1q_u8(data, vld1q_u8(order.as_ptr()));
+                vst1q_u32(to, vreinterpretq_u32_u8(packed));
+            }
+        }
+
+        /// There is no instruction that collects sign bits: each row's byte is reduced to the bit of its place, and the bytes
+        /// of eight rows are added.
+        #[inline(always)]
+        unsafe fn equal(at: *const u32, value: u32) -> u16 {
+            const PLACES: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
+            // SAFETY: as above.
+            unsafe {
+                let wanted = vdupq_n_u32(value);
+                let four = |of: usize| vmovn_u32(vceqq_u32(vld1q_u32(at.add(of)), wanted));
+                let low = vmovn_u16(vcombine_u16(four(0), four(4)));
+                let high = vmovn_u16(vcombine_u16(four(8), four(12)));
+                let places = vandq_u8(vcombine_u8(low, high), vld1q_u8(PLACES.as_ptr()));
+                let byte = |half: uint8x8_t| u16::from(vaddv_u8(half));
+                byte(vget_low_u8(places)) | byte(vget_high_u8(places)) << 8
+            }
+        }
+    }
+
+    /// # Safety
+    /// The processor has Advanced SIMD.
+    #[inline(always)]
+    pub(crate) unsafe fn compress(bits: &Bits, src: &[u32], dst: &mut [u32]) -> usize {
+        four::compress::<AdvancedSimd>(bits, src, dst)
+    }
+
+    /// # Safety
+    /// The processor has Advanced SIMD.
+    #[inline(always)]
+    pub(crate) unsafe fn close_gaps(bits: &Bits, words: &mut [u32]) -> usize {
+        four::close_gaps::<AdvancedSimd>(bits, words)
+    }
+
+    /// # Safety
+    /// The processor has Advanced SIMD.
+    #[inline(always)]
+    pub(crate) unsafe fn rows_equal(column: &[u32], value: u32) -> Bits {
+        four::rows_equal::<AdvancedSimd>(column, value)
     }
 }
 

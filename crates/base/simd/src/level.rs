@@ -6,7 +6,8 @@ use std::str::FromStr;
 /// An instruction-set level that node bodies are compiled for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub enum Level {
-    /// The base instruction set of every processor: plain Rust.
+    /// The instructions that the whole program is built for, without a choice at start: on x86-64 those of x86-64-v2 (SSE4.2, POPCNT), if the
+    /// program is built with the flags of this repository; otherwise plain Rust.
     Scalar,
     /// x86-64-v3: AVX2, BMI1/2, FMA.
     V3,
@@ -154,12 +155,17 @@ pub trait Isa: Copy + sealed::Sealed + 'static {
     /// The number of bounds that `x` exceeds.
     fn above<const N: usize>(self, bounds: &[i64; N], x: i64) -> usize;
 
-    /// `K` big-endian words from each of eight addresses, in host order: word `k` of row `r` goes to `out[k][r]`.
+    /// `K` big-endian words from each of eight addresses, `at(r)` for row `r`, in host order: word `k` of row `r` goes to `out[k][r]`. The
+    /// addresses are computed where they are used, because there are not enough registers for all of them.
     ///
     /// # Safety
     /// [`crate::bytes_read`]`(K)` bytes are readable at every address. Eight words are writable at every `out`, do not overlap,
     /// and are neither read nor written by other code meanwhile.
-    unsafe fn load_words<const K: usize>(self, at: &[*const u8; 8], out: &[*mut u32; K]);
+    unsafe fn load_words<const K: usize>(
+        self,
+        at: impl Fn(usize) -> *const u8,
+        out: &[*mut u32; K],
+    );
 
     /// As [`Isa::load_words`], from 16 addresses. With registers of 64 bytes, each word of the 16 rows is stored at once: a load of 64
     /// bytes from two stores of 32 bytes waits until both have left the store buffer.
@@ -167,12 +173,15 @@ pub trait Isa: Copy + sealed::Sealed + 'static {
     /// # Safety
     /// As [`Isa::load_words`], with 16 addresses and 16 words for each `out`.
     #[inline(always)]
-    unsafe fn load_sixteen<const K: usize>(self, at: &[*const u8; 16], out: &[*mut u32; K]) {
-        let half = |first: usize| std::array::from_fn(|r| at[first + r]);
+    unsafe fn load_sixteen<const K: usize>(
+        self,
+        at: impl Fn(usize) -> *const u8,
+        out: &[*mut u32; K],
+    ) {
         // SAFETY: the caller's contract.
         unsafe {
-            self.load_words(&half(0), out);
-            self.load_words(&half(8), &out.map(|to| to.add(8)));
+            self.load_words(&at, out);
+            self.load_words(|r| at(8 + r), &out.map(|to| to.add(8)));
         }
     }
 }
@@ -214,24 +223,28 @@ macro_rules! scalar_isa {
             const FEW: bool = $few;
             #[inline(always)]
             fn compress(self, bits: &crate::Bits, src: &[u32], dst: &mut [u32]) -> usize {
-                crate::compress::compress_scalar(bits, src, dst)
+                crate::compress::base::compress(bits, src, dst)
             }
             #[inline(always)]
             fn close_gaps(self, bits: &crate::Bits, words: &mut [u32]) -> usize {
-                crate::compress::close_gaps_scalar(bits, words)
+                crate::compress::base::close_gaps(bits, words)
             }
             #[inline(always)]
             fn rows_equal(self, column: &[u32], value: u32) -> crate::Bits {
-                crate::compress::rows_equal_scalar(column, value)
+                crate::compress::base::rows_equal(column, value)
             }
             #[inline(always)]
             fn above<const N: usize>(self, bounds: &[i64; N], x: i64) -> usize {
-                crate::search::above_scalar(bounds, x)
+                crate::search::base::above(bounds, x)
             }
             #[inline(always)]
-            unsafe fn load_words<const K: usize>(self, at: &[*const u8; 8], out: &[*mut u32; K]) {
+            unsafe fn load_words<const K: usize>(
+                self,
+                at: impl Fn(usize) -> *const u8,
+                out: &[*mut u32; K],
+            ) {
                 // SAFETY: the caller's contract.
-                unsafe { crate::transpose::load_words_scalar(at, out) }
+                unsafe { crate::transpose::base::load_words(at, out) }
             }
         }
     };
@@ -284,7 +297,7 @@ macro_rules! vector_isa {
                 crate::search::above_scalar(bounds, x)
             }
             #[inline(always)]
-            unsafe fn load_words<const K: usize>(self, at: &[*const u8; 8], out: &[*mut u32; K]) {
+            unsafe fn load_words<const K: usize>(self, at: impl Fn(usize) -> *const u8, out: &[*mut u32; K]) {
                 #[cfg(target_arch = $arch)]
                 // SAFETY: the token proves that the processor has the level; the caller's contract covers the addresses.
                 unsafe {
@@ -299,7 +312,7 @@ macro_rules! vector_isa {
             $(
                 #[cfg(target_arch = $arch)]
                 #[inline(always)]
-                unsafe fn load_sixteen<const K: usize>(self, at: &[*const u8; 16], out: &[*mut u32; K]) {
+                unsafe fn load_sixteen<const K: usize>(self, at: impl Fn(usize) -> *const u8, out: &[*mut u32; K]) {
                     // SAFETY: the token proves that the processor has the level; the caller's contract covers the addresses.
                     unsafe { crate::transpose::$module::$load_sixteen(at, out) }
                 }
@@ -324,7 +337,7 @@ pub trait Kernel {
     fn run<I: Isa>(self, isa: I) -> Self::Out;
 }
 
-/// Run `kernel` at `level`; a level that this processor lacks falls back to scalar code.
+/// Run `kernel` at `level`; a level that this processor lacks falls back to [`Level::Scalar`].
 #[inline(always)]
 pub fn call<K: Kernel>(level: Level, kernel: K) -> K::Out {
     match level {

@@ -4,6 +4,7 @@
 //! this machine has. Inside, the level is a zero-sized token ([`Isa`]) that only this crate can make, so that a kernel with
 //! AVX2 can never run on a processor without AVX2.
 
+mod base;
 mod clock;
 mod compress;
 mod level;

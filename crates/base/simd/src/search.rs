@@ -12,6 +12,14 @@ pub(crate) fn above_scalar<const N: usize>(bounds: &[i64; N], x: i64) -> usize {
     at
 }
 
+/// The kernel of [`crate::Level::Scalar`]: for x86-64-v2 if the program is built for it, otherwise plain Rust.
+pub(crate) mod base {
+    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse4.2")))]
+    pub(crate) use super::above_scalar as above;
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse4.2"))]
+    pub(crate) use super::x86::above_v2 as above;
+}
+
 /// The number of bytes of two words that are at most `limit`.
 #[inline(always)]
 pub fn bytes_up_to(words: [u64; 2], limit: u8) -> u32 {
@@ -59,6 +67,24 @@ pub(crate) mod x86 {
             _mm_movemask_epi8(_mm_cmpeq_epi8(lower, bytes))
         };
         (equal as u32).count_ones()
+    }
+
+    /// Two comparisons at once. A comparison that holds is -1: subtracting it counts, and lanes are added once.
+    #[cfg(target_feature = "sse4.2")]
+    #[inline(always)]
+    pub(crate) fn above_v2<const N: usize>(bounds: &[i64; N], x: i64) -> usize {
+        let (pairs, rest) = bounds.as_chunks::<2>();
+        // SAFETY: the program is built for SSE4.2; each chunk is 16 readable bytes.
+        let above = unsafe {
+            let wanted = _mm_set1_epi64x(x);
+            let mut count = _mm_setzero_si128();
+            for pair in pairs {
+                let bounds = _mm_loadu_si128(pair.as_ptr().cast());
+                count = _mm_sub_epi64(count, _mm_cmpgt_epi64(wanted, bounds));
+            }
+            _mm_cvtsi128_si64(count) + _mm_extract_epi64::<1>(count)
+        };
+        above as usize + rest.iter().map(|&b| usize::from(x > b)).sum::<usize>()
     }
 
     /// Four or eight comparisons at once. The population count does not depend on their order, so that no data crosses lanes,

@@ -10,10 +10,13 @@ pub const fn bytes_read(words: usize) -> usize {
 /// # Safety
 /// `K` words are readable at every address, and eight words writable at every `out`, which do not overlap.
 #[inline(always)]
-pub(crate) unsafe fn load_words_scalar<const K: usize>(at: &[*const u8; 8], out: &[*mut u32; K]) {
-    for (row, from) in at.iter().enumerate() {
+pub(crate) unsafe fn load_words_scalar<const K: usize>(
+    at: impl Fn(usize) -> *const u8,
+    out: &[*mut u32; K],
+) {
+    for row in 0..8 {
         // SAFETY: the caller's contract.
-        let words = unsafe { from.cast::<[[u8; 4]; K]>().read_unaligned() };
+        let words = unsafe { at(row).cast::<[[u8; 4]; K]>().read_unaligned() };
         for (word, to) in words.into_iter().zip(out) {
             // SAFETY: the caller's contract.
             unsafe { to.add(row).write(u32::from_be_bytes(word)) };
@@ -21,99 +24,133 @@ pub(crate) unsafe fn load_words_scalar<const K: usize>(at: &[*const u8; 8], out:
     }
 }
 
+/// The kernel of [`crate::Level::Scalar`]: for x86-64-v2 if the program is built for it, otherwise plain Rust.
+pub(crate) mod base {
+    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse4.2")))]
+    pub(crate) use super::load_words_scalar as load_words;
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse4.2"))]
+    pub(crate) use super::x86::load_words_v2 as load_words;
+}
+
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod x86 {
+    //! Functions without `target_feature`, so that each is inlined into its caller, which has the level.
+
     use core::arch::x86_64::*;
 
-    /// 16 bytes of two rows, one in each half of a register.
-    ///
-    /// # Safety
-    /// 16 bytes are readable at both addresses, and the processor has AVX2.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    unsafe fn two_rows(low: *const u8, high: *const u8) -> __m256i {
-        // SAFETY: the caller's contract.
-        unsafe { _mm256_loadu2_m128i(high.cast(), low.cast()) }
+    /// The order of bytes that swaps those of each word.
+    #[inline(always)]
+    fn swap() -> __m128i {
+        // SAFETY: every processor of this architecture has SSE2.
+        unsafe { _mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12) }
     }
 
-    /// Transposes of 4 x 4 words in both halves of registers. Rows `r` and `r + 4` share a register, so that the columns are
-    /// in row order. Bytes are swapped at the end, once for each column.
+    /// Transposes 4 x 4 words in each quarter of four registers, by instructions for registers of one width.
+    macro_rules! columns {
+        ($rows:expr, $low4:ident, $high4:ident, $low8:ident, $high8:ident) => {{
+            let [a, b, c, d] = $rows;
+            let (ab, cd) = ($low4(a, b), $low4(c, d));
+            let (ef, gh) = ($high4(a, b), $high4(c, d));
+            [$low8(ab, cd), $high8(ab, cd), $low8(ef, gh), $high8(ef, gh)]
+        }};
+    }
+
+    /// Transposes of 4 x 4 words, rows 0 to 3 and rows 4 to 7. Bytes are swapped at the end, once for each column.
     ///
     /// # Safety
     /// [`super::bytes_read`]`(K)` bytes are readable at every address, eight words writable at every `out`, which do not
-    /// overlap, and the processor has AVX2.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    pub(crate) unsafe fn load_words_v3<const K: usize>(at: &[*const u8; 8], out: &[*mut u32; K]) {
-        let swap = _mm256_setr_epi8(
-            3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12, 3, 2, 1, 0, 7, 6, 5, 4, 11, 10,
-            9, 8, 15, 14, 13, 12,
-        );
+    /// overlap.
+    #[cfg(target_feature = "sse4.2")]
+    #[inline(always)]
+    pub(crate) unsafe fn load_words_v2<const K: usize>(
+        at: impl Fn(usize) -> *const u8,
+        out: &[*mut u32; K],
+    ) {
         for first in (0..K).step_by(4) {
-            // SAFETY: the caller's contract.
-            let row =
-                |r: usize| unsafe { two_rows(at[r].add(4 * first), at[r + 4].add(4 * first)) };
-            let (a, b, c, d) = (row(0), row(1), row(2), row(3));
-            let (ab, cd) = (_mm256_unpacklo_epi32(a, b), _mm256_unpacklo_epi32(c, d));
-            let (ef, gh) = (_mm256_unpackhi_epi32(a, b), _mm256_unpackhi_epi32(c, d));
-            let columns = [
-                _mm256_unpacklo_epi64(ab, cd),
-                _mm256_unpackhi_epi64(ab, cd),
-                _mm256_unpacklo_epi64(ef, gh),
-                _mm256_unpackhi_epi64(ef, gh),
-            ];
-            for (to, column) in out[first..].iter().zip(columns) {
-                // SAFETY: the caller's contract.
-                unsafe { _mm256_storeu_si256(to.cast(), _mm256_shuffle_epi8(column, swap)) };
+            for half in [0, 4] {
+                // SAFETY: the caller's contract; the program is built for SSSE3.
+                unsafe {
+                    let order = swap();
+                    let row = |r: usize| _mm_loadu_si128(at(half + r).add(4 * first).cast());
+                    let rows = [row(0), row(1), row(2), row(3)];
+                    let columns = columns!(
+                        rows,
+                        _mm_unpacklo_epi32,
+                        _mm_unpackhi_epi32,
+                        _mm_unpacklo_epi64,
+                        _mm_unpackhi_epi64
+                    );
+                    for (to, column) in out[first..].iter().zip(columns) {
+                        _mm_storeu_si128(to.add(half).cast(), _mm_shuffle_epi8(column, order));
+                    }
+                }
             }
         }
     }
 
-    /// 16 bytes of four rows, one in each quarter of a register.
+    /// As `load_words_v2`. Rows `r` and `r + 4` share a register, so that the columns are in row order.
     ///
     /// # Safety
-    /// 16 bytes are readable at every address, and the processor has AVX-512.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn four_rows(at: [*const u8; 4]) -> __m512i {
-        // SAFETY: the caller's contract.
-        let [a, b, c, d] = at.map(|at| unsafe { _mm_loadu_si128(at.cast()) });
-        let low = _mm512_inserti32x4::<1>(_mm512_castsi128_si512(a), b);
-        _mm512_inserti32x4::<3>(_mm512_inserti32x4::<2>(low, c), d)
+    /// As for `load_words_v2`, and the processor has AVX2.
+    #[inline(always)]
+    pub(crate) unsafe fn load_words_v3<const K: usize>(
+        at: impl Fn(usize) -> *const u8,
+        out: &[*mut u32; K],
+    ) {
+        for first in (0..K).step_by(4) {
+            // SAFETY: the caller's contract.
+            unsafe {
+                let order = _mm256_broadcastsi128_si256(swap());
+                let row = |r: usize| {
+                    let [low, high] = [at(r), at(r + 4)].map(|at| at.add(4 * first));
+                    _mm256_loadu2_m128i(high.cast(), low.cast())
+                };
+                let rows = [row(0), row(1), row(2), row(3)];
+                let columns = columns!(
+                    rows,
+                    _mm256_unpacklo_epi32,
+                    _mm256_unpackhi_epi32,
+                    _mm256_unpacklo_epi64,
+                    _mm256_unpackhi_epi64
+                );
+                for (to, column) in out[first..].iter().zip(columns) {
+                    _mm256_storeu_si256(to.cast(), _mm256_shuffle_epi8(column, order));
+                }
+            }
+        }
     }
 
     /// As [`load_words_v3`], with rows `r`, `r + 4`, `r + 8` and `r + 12` in one register.
     ///
     /// # Safety
-    /// [`super::bytes_read`]`(K)` bytes are readable at every address, 16 words writable at every `out`, which do not
-    /// overlap, and the processor has AVX-512 F and BW.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw")]
+    /// As for `load_words_v2`, with 16 words at every `out`, and the processor has AVX-512 F and BW.
+    #[inline(always)]
     pub(crate) unsafe fn load_sixteen_v4<const K: usize>(
-        at: &[*const u8; 16],
+        at: impl Fn(usize) -> *const u8,
         out: &[*mut u32; K],
     ) {
-        let swap = _mm512_broadcast_i32x4(_mm_setr_epi8(
-            3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12,
-        ));
+        let at: [*const u8; 16] = std::array::from_fn(at);
         for first in (0..K).step_by(4) {
-            let row = |r: usize| {
-                let four = [at[r], at[r + 4], at[r + 8], at[r + 12]];
-                // SAFETY: the caller's contract.
-                unsafe { four_rows(four.map(|at| at.add(4 * first))) }
-            };
-            let (a, b, c, d) = (row(0), row(1), row(2), row(3));
-            let (ab, cd) = (_mm512_unpacklo_epi32(a, b), _mm512_unpacklo_epi32(c, d));
-            let (ef, gh) = (_mm512_unpackhi_epi32(a, b), _mm512_unpackhi_epi32(c, d));
-            let columns = [
-                _mm512_unpacklo_epi64(ab, cd),
-                _mm512_unpackhi_epi64(ab, cd),
-                _mm512_unpacklo_epi64(ef, gh),
-                _mm512_unpackhi_epi64(ef, gh),
-            ];
-            for (to, column) in out[first..].iter().zip(columns) {
-                // SAFETY: the caller's contract.
-                unsafe { _mm512_storeu_si512(to.cast(), _mm512_shuffle_epi8(column, swap)) };
+            // SAFETY: the caller's contract.
+            unsafe {
+                let order = _mm512_broadcast_i32x4(swap());
+                let row = |r: usize| {
+                    let [a, b, c, d] = [r, r + 4, r + 8, r + 12]
+                        .map(|r| _mm_loadu_si128(at[r].add(4 * first).cast()));
+                    let low = _mm512_inserti32x4::<1>(_mm512_castsi128_si512(a), b);
+                    _mm512_inserti32x4::<3>(_mm512_inserti32x4::<2>(low, c), d)
+                };
+                let rows = [row(0), row(1), row(2), row(3)];
+                let columns = columns!(
+                    rows,
+                    _mm512_unpacklo_epi32,
+                    _mm512_unpackhi_epi32,
+                    _mm512_unpacklo_epi64,
+                    _mm512_unpackhi_epi64
+                );
+                for (to, column) in out[first..].iter().zip(columns) {
+                    _mm512_storeu_si512(to.cast(), _mm512_shuffle_epi8(column, order));
+                }
             }
         }
     }
@@ -129,13 +166,16 @@ pub(crate) mod neon {
     /// [`super::bytes_read`]`(K)` bytes are readable at every address, eight words writable at every `out`, which do not
     /// overlap, and the processor has Advanced SIMD.
     #[inline(always)]
-    pub(crate) unsafe fn load_words<const K: usize>(at: &[*const u8; 8], out: &[*mut u32; K]) {
+    pub(crate) unsafe fn load_words<const K: usize>(
+        at: impl Fn(usize) -> *const u8,
+        out: &[*mut u32; K],
+    ) {
         for first in (0..K).step_by(4) {
             for half in [0, 4] {
                 // SAFETY: the caller's contract.
                 unsafe {
                     let row = |r: usize| {
-                        vreinterpretq_u32_u8(vrev32q_u8(vld1q_u8(at[half + r].add(4 * first))))
+                        vreinterpretq_u32_u8(vrev32q_u8(vld1q_u8(at(half + r).add(4 * first))))
                     };
                     let (a, b, c, d) = (row(0), row(1), row(2), row(3));
                     let even = |x, y| vreinterpretq_u64_u32(vtrn1q_u32(x, y));
@@ -170,9 +210,9 @@ mod tests {
             let eight = out.each_mut().map(|c| c.as_mut_ptr());
             // SAFETY: 24 rows of 49 bytes are in the slice, at most 48 are read; every column has 24 words.
             unsafe {
-                isa.load_words(&std::array::from_fn(at), &eight);
+                isa.load_words(at, &eight);
                 let others = eight.map(|to| to.add(8));
-                isa.load_sixteen(&std::array::from_fn(|r| at(8 + r)), &others);
+                isa.load_sixteen(|r| at(8 + r), &others);
             }
             out
         }

@@ -128,7 +128,7 @@ impl Fingerprint {
         let rebuild = "build the plugin again with the SDK of this router's sources";
         let compiler = "build the plugin with the router's compiler";
         let profile = "build the plugin with the router's profile, such as `--release`";
-        let flags = "build the plugin with the router's `RUSTFLAGS`";
+        let flags = "build the plugin with the router's flags: copy `rustflags` from `.cargo/config.toml` of its sources";
         let facts: [(&str, &[u8], &str); 8] = [
             ("revision of the entry call", &self.revision, rebuild),
             ("compiler", &self.rustc, compiler),

@@ -152,11 +152,11 @@ pub(crate) unsafe fn transpose<I: Isa, const K: usize>(
     // destination has as many words as there are addresses, and destinations do not overlap.
     unsafe {
         for (strip, [low, high]) in strips.iter().enumerate() {
-            let both = std::array::from_fn(|r| start(if r < 8 { low[r] } else { high[r - 8] }));
-            isa.load_sixteen(&both, &out.places(2 * strip));
+            let of_row = |r: usize| start(if r < 8 { low[r] } else { high[r - 8] });
+            isa.load_sixteen(of_row, &out.places(2 * strip));
         }
         for at in rest {
-            isa.load_words(&at.map(start), &out.places(2 * strips.len()));
+            isa.load_words(|r| start(at[r]), &out.places(2 * strips.len()));
         }
     }
 }

@@ -49,6 +49,20 @@ pub fn graph_over_rtc(sitting: &Sitting<'_>, args: &str, bar: f64) -> Result<Str
         .map_err(add)
 }
 
+pub fn scalar_over_best(sitting: &Sitting<'_>, args: &str, bar: f64) -> Result<String, String> {
+    let best = sitting.bench(args)?;
+    let scalar = sitting.bench(&format!("{args} --isa scalar"))?;
+    let [above, below] = [&scalar, &best].map(|run| run.cycles_per_packet);
+    let more = format!(
+        " (scalar {:.1}, {:.1} to {:.1} cycles per packet; {} {:.1}, {:.1} to {:.1})",
+        above.median, above.min, above.max, best.isa, below.median, below.min, below.max
+    );
+    let add = |text: String| text + &more;
+    at_most(above.median / below.median, bar, "times")
+        .map(add)
+        .map_err(add)
+}
+
 /// Not judged by its figures: it passes if every point was measured and verified.
 pub fn curve(sitting: &Sitting<'_>) -> Outcome {
     let mut text = Vec::new();

@@ -104,6 +104,9 @@ fn judge(sitting: &Sitting<'_>, work: &Work) -> Outcome {
         Work::GraphOverRtc(args, bar) => {
             Outcome::of(bench_items::graph_over_rtc(sitting, args, *bar))
         }
+        Work::ScalarOverBest(args, bar) => {
+            Outcome::of(bench_items::scalar_over_best(sitting, args, *bar))
+        }
         Work::Command(words) => run_items::command(sitting, words, &[]),
         Work::With(environment, words) => run_items::command(sitting, words, environment),
         Work::Span(variable, seconds, words) => {

@@ -50,6 +50,8 @@ pub enum Work {
     Cycles(&'static str, f64),
     /// Minimum ratio of the graph's Mpps to the Mpps of packet-by-packet processing.
     GraphOverRtc(&'static str, f64),
+    /// Maximum ratio of the graph's cycles at the level `scalar` to those at the processor's best level.
+    ScalarOverBest(&'static str, f64),
     /// A command that must succeed; the text describes its tests.
     Command(&'static [&'static str]),
     /// A command with these variables in its environment.

@@ -21,11 +21,14 @@ const ROUND_INSTRUCTIONS: f64 = 2_800.0;
 /// Cycles of one lookup in the IPv6 table.
 const LPM6: f64 = 13.0;
 
-/// Two items for each scenario: the graph alone, and everything included. A bar is the lower one of the figure that issue 27
+/// Cycles at the level `scalar` divided by those at the processor's best level.
+const SCALAR: f64 = 1.5;
+
+/// Two items for each scenario: the graph alone, and everything included; with `SCALAR`, a third compares the levels. A bar is the lower one of the figure that issue 27
 /// names and of VPP's figure of 2026-11-24 divided by 3 (graph) or by 2 (everything; 1.5 for the patch with short vectors).
 /// VPP's cycles with everything included are 2,600 divided by its Mpps, which is the clock of that machine's TSC.
 macro_rules! items {
-    ($($name:literal, $what:literal, $args:literal, $graph:literal, $together:literal;)* others: $($other:expr),* $(,)?) => {
+    ($($name:literal, $what:literal, $args:literal, $graph:literal, $together:literal $(, $scalar:ident)?;)* others: $($other:expr),* $(,)?) => {
         pub const ITEMS: &[Item] = &[
             $($other,)*
             $(item(
@@ -37,31 +40,36 @@ macro_rules! items {
                 concat!("together-", $name),
                 concat!($what, ": everything included"),
                 Work::Call(|sitting| together(sitting, $args, $together)),
-            ),)*
+            ),
+            $(item(
+                concat!("scalar-", $name),
+                concat!($what, ": the level scalar beside the best of the processor, graph alone"),
+                Work::ScalarOverBest($args, $scalar),
+            ),)?)*
         ];
     };
 }
 
 items! {
-    "xc", "patch", "--scenario xc", 4.4, 14.0;
+    "xc", "patch", "--scenario xc", 4.4, 14.0, SCALAR;
     "xc-64", "patch, vectors of 64", "--scenario xc --vector-size 64", 5.2, 28.4;
     "xc-16", "patch, vectors of 16", "--scenario xc --vector-size 16", 13.3, 51.0;
     "xc-4", "patch, vectors of 4", "--scenario xc --vector-size 4", 42.3, 133.3;
-    "l2xc", "L2 cross-connect", "--scenario l2xc", 8.3, 24.5;
-    "bridge", "bridge, one MAC address", "--scenario bridge", 15.2, 35.1;
-    "bridge-16", "bridge, 16 sources and destinations", "--scenario bridge --stations src-dst --macs 16", 15.0, 40.6;
-    "bridge-10k-dst", "bridge, 10,000 destinations", "--scenario bridge --stations dst --macs 10000", 25.1, 53.1;
-    "bridge-10k", "bridge, 10,000 sources and destinations", "--scenario bridge --stations src-dst --macs 10000", 33.1, 62.2;
-    "ip4", "IPv4, one route", "--scenario ip4", 15.0, 25.0;
-    "ip4-64", "IPv4, one route, vectors of 64", "--scenario ip4 --vector-size 64", 18.6, 41.9;
+    "l2xc", "L2 cross-connect", "--scenario l2xc", 8.3, 24.5, SCALAR;
+    "bridge", "bridge, one MAC address", "--scenario bridge", 15.2, 35.1, SCALAR;
+    "bridge-16", "bridge, 16 sources and destinations", "--scenario bridge --stations src-dst --macs 16", 15.0, 40.6, SCALAR;
+    "bridge-10k-dst", "bridge, 10,000 destinations", "--scenario bridge --stations dst --macs 10000", 25.1, 53.1, SCALAR;
+    "bridge-10k", "bridge, 10,000 sources and destinations", "--scenario bridge --stations src-dst --macs 10000", 33.1, 62.2, SCALAR;
+    "ip4", "IPv4, one route", "--scenario ip4", 15.0, 25.0, SCALAR;
+    "ip4-64", "IPv4, one route, vectors of 64", "--scenario ip4 --vector-size 64", 18.6, 41.9, SCALAR;
     "ip4-16", "IPv4, one route, vectors of 16", "--scenario ip4 --vector-size 16", 44.3, 84.4;
     "ip4-4", "IPv4, one route, vectors of 4", "--scenario ip4 --vector-size 4", 80.0, 245.3;
-    "ip4-64k", "IPv4, 16 routes and next hops, 65,536 destinations", "--scenario ip4 --destinations uniform --prefixes 16", 17.7, 40.0;
-    "ip4-full", "IPv4, full table, 65,536 destinations", "--scenario ip4 --destinations uniform TABLES", 24.0, 47.0;
-    "ip6", "IPv6, one route", "--scenario ip6", 18.0, 63.1;
-    "ip6-full", "IPv6, full table", "--scenario ip6 --destinations uniform TABLES", 32.0, 764.7;
-    "mix", "mix, one route each", "--scenario mix", 24.3, 49.6;
-    "mix-full", "mix, full tables", "--scenario mix --destinations uniform TABLES", 45.0, 333.3;
+    "ip4-64k", "IPv4, 16 routes and next hops, 65,536 destinations", "--scenario ip4 --destinations uniform --prefixes 16", 17.7, 40.0, SCALAR;
+    "ip4-full", "IPv4, full table, 65,536 destinations", "--scenario ip4 --destinations uniform TABLES", 24.0, 47.0, SCALAR;
+    "ip6", "IPv6, one route", "--scenario ip6", 18.0, 63.1, SCALAR;
+    "ip6-full", "IPv6, full table", "--scenario ip6 --destinations uniform TABLES", 32.0, 764.7, SCALAR;
+    "mix", "mix, one route each", "--scenario mix", 24.3, 49.6, SCALAR;
+    "mix-full", "mix, full tables", "--scenario mix --destinations uniform TABLES", 45.0, 333.3, SCALAR;
     others:
     item(
         "round",

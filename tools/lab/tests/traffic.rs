@@ -118,8 +118,10 @@ fn packets_pass_a_router_over_memif_and_vhost_user() {
         "create interface memif id 0 socket-id 1 slave",
         "--receive",
         &format!("create interface virtio-user socket {}", vhost.display()),
+        // A generator that is not scheduled for a while sends what is due at once: the ring of 256 entries must have room for it. With 20,000
+        // packets a second it had not after 13 ms, and 55 of 1,060 runs, twelve at once, lost packets; with this rate none of 419.
         "--rate",
-        "20k",
+        "2k",
         "--packets",
         "2000",
         "--seconds",

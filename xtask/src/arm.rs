@@ -1,5 +1,5 @@
-//! Runs tests on emulated processors (qemu-user). On AArch64: the kernels of the level `neon`, the nodes that call them, and the router's
-//! demo. On x86-64-v2, for which everything is built: the kernels of the level `scalar`. On an older processor: the error of the program.
+//! Builds for AArch64, and runs tests on an emulated processor (qemu-user): the kernels of the level `neon`, the nodes that call
+//! them, and the router's demo.
 
 use crate::home::Home;
 use crate::install::{self, Package};
@@ -11,12 +11,6 @@ use std::path::PathBuf;
 const TRIPLE: &str = "aarch64-unknown-linux-gnu";
 const LINKER: &str = "aarch64-linux-gnu-gcc";
 const EMULATOR: &str = "qemu-aarch64-static";
-const X86_TRIPLE: &str = "x86_64-unknown-linux-gnu";
-const X86_EMULATOR: &str = "qemu-x86_64-static";
-/// The first processor with x86-64-v2.
-const V2: &str = "Nehalem";
-/// A processor before it, and the beginning of what a program says on it.
-const OLDER: [&str; 2] = ["Conroe", "this processor has no SSE4.1, SSE4.2, POPCNT, "];
 /// Libraries of the emulated programs, where Debian's packages install them.
 const LIBRARIES: &str = "/usr/aarch64-linux-gnu";
 const PACKAGES: [Package; 3] = [
@@ -63,51 +57,10 @@ pub fn run(home: &Home) -> Outcome {
     }
     Outcome::of(cargo_test::count(tests(home)).and_then(|count| {
         let verified = demo(home)?;
-        let of_base = match cfg!(target_arch = "x86_64") {
-            true => base(home)?,
-            false => "not x86-64".to_owned(),
-        };
         Ok(format!(
-            "{count} tests of crates with kernels and nodes; `volley demo` {verified}; on an emulated processor; {of_base}"
+            "{count} tests of crates with kernels and nodes; `volley demo` {verified}; on an emulated processor"
         ))
     }))
-}
-
-/// Kernels on the oldest processor that programs are built for, and what a program says on an older one.
-fn base(home: &Home) -> Result<String, String> {
-    let tests = Program::cargo(home)
-        .args(["test", "--locked", "--lib", "--target", X86_TRIPLE])
-        .args(["-p", "volley-simd"])
-        .env("CARGO_TARGET_DIR", folder(home))
-        .env(
-            "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER",
-            format!("{X86_EMULATOR} -cpu {V2}"),
-        )
-        // The kernel's list of extensions is that of the real processor.
-        .args(["--", "--skip", "the_processor_has_what_the_kernel_says"])
-        .limit_seconds(TEST_SECONDS);
-    let count = cargo_test::count(tests)?;
-    Program::cargo(home)
-        .args(["build", "--locked", "-p", "volley"])
-        .limit_seconds(BUILD_SECONDS)
-        .require()?;
-    let [older, says] = OLDER;
-    let output = Program::new(home, X86_EMULATOR)
-        .args(["-cpu", older])
-        .arg(home.target.join("debug/volley"))
-        .arg("--version")
-        .limit_seconds(TARGET_SECONDS)
-        .output()
-        .map_err(|error| error.to_string())?;
-    match output.stderr.starts_with(says) {
-        true => Ok(format!(
-            "{count} tests of kernels on {V2}; the error on {older}"
-        )),
-        false => Err(format!(
-            "`volley --version` on {older} says: {}",
-            output.tail(5)
-        )),
-    }
 }
 
 /// The router's demo, which compares what the router does with recorded and generated packets to the reference model.

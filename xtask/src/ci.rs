@@ -7,6 +7,7 @@ use crate::report::{Fail, Outcome, Pass, Report, Skip};
 use crate::run::Program;
 use crate::{
     arm, budget, cargo_test, disk, docs, fresh, install, readme, sanitize, suite, tidy, tutorial,
+    x86_v2,
 };
 
 /// Extent of a run.
@@ -53,7 +54,7 @@ type Work = fn(&Sitting<'_>) -> Outcome;
 
 /// Name, whether `--quick` runs the stage, and its function. Fast stages come first, so that simple mistakes are found
 /// within a minute.
-const STAGES: [(&str, bool, Work); 21] = [
+const STAGES: [(&str, bool, Work); 22] = [
     ("install", true, |s| install::stage(s.home)),
     ("fmt", true, |s| fmt(s.home)),
     ("tidy", true, |s| tidy::run(s.home)),
@@ -79,17 +80,27 @@ const STAGES: [(&str, bool, Work); 21] = [
         sanitize::fuzz(s.home, s.depth.fuzz_seconds(), long)
     }),
     ("arm", false, |s| arm::run(s.home)),
+    ("x86-v2", false, |s| x86_v2::run(s.home)),
     ("lab", false, |s| lab(s.home)),
     ("outside", false, |s| outside(s.home)),
     ("fresh-clone", false, |s| fresh::clone(s.home)),
 ];
 
 /// Stages of long runs only: `tsan` builds the standard library, `memcheck` repeats the tests of AddressSanitizer more
-/// slowly, `arm` builds for another architecture and runs the tests on an emulated processor, `lab` builds a further release
+/// slowly, `arm` builds for another architecture and runs the tests on an emulated processor, `x86-v2` runs the kernels on
+/// emulated x86-64 processors, `lab` builds a further release
 /// program and measures for more than a minute (in a default run, the tests of volley-lab measure a figure of each kind),
 /// `outside` compiles the daemon for another workspace, and `fresh-clone` is a default run in a separate clone. A default run
 /// may take forty minutes on two cores from scratch.
-const LONG: [&str; 6] = ["tsan", "memcheck", "arm", "lab", "outside", "fresh-clone"];
+const LONG: [&str; 7] = [
+    "tsan",
+    "memcheck",
+    "arm",
+    "x86-v2",
+    "lab",
+    "outside",
+    "fresh-clone",
+];
 
 /// Runs the stages (or those in `only`), prints each with its time, and the closing line last.
 pub fn run(home: &Home, depth: Depth, only: &[String]) -> bool {

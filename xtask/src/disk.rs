@@ -10,13 +10,14 @@ use std::path::Path;
 const RESERVE: u64 = 12 << 30;
 
 /// Folders below the target directory, and the stage after which no later stage of a full run reads them.
-const FINISHED: [(&str, &str); 6] = [
+const FINISHED: [(&str, &str); 7] = [
     ("debug/incremental", "clippy"),
     ("doc", "rustdoc"),
     ("debug", "rustdoc"),
     ("loom", "loom"),
     ("asan", "asan"),
     ("arm", "arm"),
+    ("x86-v2", "x86-v2"),
 ];
 
 /// Free bytes for this user on the file system of `path`; `None` if the system does not report them.

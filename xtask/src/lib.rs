@@ -28,3 +28,4 @@ mod sdk;
 pub mod suite;
 pub mod tidy;
 pub mod tutorial;
+pub mod x86_v2;

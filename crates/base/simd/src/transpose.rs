@@ -129,6 +129,7 @@ pub(crate) mod x86 {
         at: impl Fn(usize) -> *const u8,
         out: &[*mut u32; K],
     ) {
+        // An array: with each address computed where it is used, `ethernet-input` took 13.7 cycles a packet of the mix, not 12.6.
         let at: [*const u8; 16] = std::array::from_fn(at);
         for first in (0..K).step_by(4) {
             // SAFETY: the caller's contract.
